@@ -1,0 +1,1 @@
+"""The package behind the notebooks of the course on attention and transformers."""
