@@ -19,7 +19,7 @@ def masked_softmax(
     """
     if mask is None:
         return scores.softmax(dim=-1)
-    # A row of nothing but -inf would become NaN, forward and backward: such rows are softened first, zeroed after.
+    # A row of nothing but -inf becomes NaN, forward and backward: such rows are softened first, zeroed after.
     empty = ~mask.any(dim=-1, keepdim=True)
     scores = scores.masked_fill(~mask, float("-inf")).masked_fill(empty, 0.0)
     return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
@@ -53,7 +53,7 @@ def additive_attention(
     """
     hidden = torch.tanh((query @ W_q).unsqueeze(1) + keys @ W_k)
     weights = masked_softmax(hidden @ v, mask)
-    context = (weights.unsqueeze(-1) * keys).sum(dim=1)
+    context = torch.einsum("bt,btd->bd", weights, keys)
     return context, weights
 
 

@@ -1,7 +1,7 @@
 """How a run was asked to behave: three switches in the environment, read in one place.
 
 COURSE_SMOKE=1     training is cut to a few steps: structure is tested, no claim is judged
-COURSE_STRICT=1    a claim that does not hold stops the notebook (set when solutions are built and in the tests)
+COURSE_STRICT=1    a claim that does not hold stops the notebook (set by the build and the tests)
 COURSE_REMEMBER=0  no finished part is kept or loaded (the default wherever CI is set)
 """
 

@@ -30,7 +30,7 @@ def gru_step(
     U: Float[Tensor, "3 H H"],
     b: Float[Tensor, "3 H"],
 ) -> Float[Tensor, "B H"]:
-    """One step of a gated recurrent unit. W, U and b hold reset gate, update gate and candidate, in that order.
+    """One step of a gated recurrent unit. W, U, b hold reset gate, update gate, candidate in that order.
 
     The update gate z says how much of the old state stays: (1 - z) * candidate + z * h.
     Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder", section 2.3.

@@ -1,0 +1,1 @@
+"""Data sets of the course: generated, or shipped by a dependency. Nothing is downloaded."""

@@ -1,0 +1,152 @@
+"""Measure the full tables: python -m course_utils.measured.make [NAME …]. About half an hour for all of them."""
+
+import json
+import sys
+import time
+
+import torch
+
+from .. import experiments, training
+from ..data.dates import date_corpus
+from ..evaluation import translation_scores
+from ..seq2seq import AttentionTranslator, FixedContextTranslator
+from . import FOLDER
+
+SEEDS = (0, 1, 2)
+
+
+def _translate(kind: type, seed: int, *, d: int = 64, steps: int = 1000, lr: float = 5e-3) -> dict:
+    corpus = date_corpus(seed=seed)
+    training.seed_everything(seed)
+    model = kind(len(corpus.source_vocab), len(corpus.target_vocab), d=d)
+    history = experiments.train_translator(model, corpus, steps=steps, lr=lr, seed=seed, label=f"{kind.__name__} {d}")
+    scores = translation_scores(model, corpus)
+    return {
+        "d": d,
+        "steps": steps,
+        "seed": seed,
+        "parameters": training.n_parameters(model),
+        "seconds": round(history.seconds, 1),
+        "exact_match": list(scores.exact_match.values()),
+        "token_accuracy": [round(share, 4) for share in scores.token_accuracy.values()],
+        "alignment": None if scores.alignment is None else round(scores.mean_alignment(up_to=6), 4),
+    }
+
+
+def scoreboard() -> dict:
+    """The lines of 01 and 02: the same data, steps and examples, three seeds."""
+    lines = []
+    for name, lesson, kind in (
+        ("fixed context vector", "01", FixedContextTranslator),
+        ("additive attention", "02", AttentionTranslator),
+    ):
+        runs = [_translate(kind, seed) for seed in SEEDS]
+        line = {"name": name, "lesson": lesson, "parameters": runs[0]["parameters"], "steps": runs[0]["steps"]}
+        line |= {key: [run[key] for run in runs] for key in ("exact_match", "token_accuracy")}
+        if runs[0]["alignment"] is not None:
+            line["alignment"] = [run["alignment"] for run in runs]
+        lines.append(line)
+    return {"lines": lines}
+
+
+def fixed_longer() -> dict:
+    """What the fixed context vector reaches when it is wider, or trained longer, than the scoreboard allows."""
+    sizes = ((64, 1000), (64, 5000), (128, 1000), (128, 5000), (256, 5000))
+    return {"runs": [_translate(FixedContextTranslator, 0, d=d, steps=steps, lr=3e-3) for d, steps in sizes]}
+
+
+def copy_capacity() -> dict:
+    """Exact match by length for vectors of 4 to 64 numbers."""
+    return {
+        "max_length": 10,
+        "exact_match": {
+            str(d): [list(experiments.copy_capacity(d, seed=seed).values()) for seed in SEEDS]
+            for d in (4, 8, 16, 32, 64)
+        },
+    }
+
+
+def recall() -> dict:
+    """Accuracy of naming the first of n + 1 symbols after 300 steps."""
+    return {
+        "distances": [5, 10, 20, 40, 80],
+        "accuracy": {
+            name: [[experiments.recall_accuracy(layer, n, seed=s) for n in (5, 10, 20, 40, 80)] for s in SEEDS]
+            for name, layer in experiments.LAYERS.items()
+        },
+    }
+
+
+def scale() -> dict:
+    """Steps to 90 % of a dictionary look-up and share of dead examples, scaled and not; keys as values."""
+    curves = {
+        f"{d} {name}": [experiments.steps_to(experiments.lookup_curve(d, seed=s, **options)) for s in SEEDS]
+        for d in (16, 64, 256)
+        for name, options in (("scaled", {"scaled": True}), ("not scaled", {"scaled": False}))
+    }
+    dead = {
+        f"{d} {name}": [experiments.dead_share(d, scaled=scaled, seed=s) for s in SEEDS]
+        for d in (16, 64, 256, 1024)
+        for name, scaled in (("scaled", True), ("not scaled", False))
+    }
+    tied = {
+        f"{d} {name}": [sum(experiments.lookup_curve(d, tied=tied, seed=s)[-20:]) / 20 for s in SEEDS]
+        for d in (8, 16, 32, 64)
+        for name, tied in (("own values", False), ("keys serve as values", True))
+    }
+    return {"steps_to_90": curves, "dead_share": dead, "accuracy": tied}
+
+
+def short_sentences() -> dict:
+    """One or two dates, 300 steps: where the decoder starts, and the alignment in other languages."""
+    starts, languages = {}, {}
+    for start in AttentionTranslator.STARTS:
+        starts[start] = [_short("hu", seed, start) for seed in SEEDS]
+    for language in ("hu", "fil", "it"):
+        languages[language] = [_short(language, seed, "linear") for seed in SEEDS]
+    return {"start": starts, "language": languages}
+
+
+def _short(language: str, seed: int, start: str) -> dict:
+    corpus = date_corpus(language, n_train=3000, max_dates=2, max_test_dates=2, seed=seed)
+    training.seed_everything(seed)
+    model = AttentionTranslator(len(corpus.source_vocab), len(corpus.target_vocab), start=start)
+    history = experiments.train_translator(
+        model,
+        corpus,
+        steps=300,
+        lr=8e-3,
+        seed=seed,
+        label=f"{language}, {start}",
+        measure=lambda m: list(translation_scores(m, corpus).exact_match.values()),
+        measure_every=50,
+    )
+    return {
+        "exact_match": history.measured,
+        "alignment": round(translation_scores(model, corpus).mean_alignment(up_to=2), 4),
+    }
+
+
+TABLES = {f.__name__: f for f in (scoreboard, copy_capacity, recall, scale, short_sentences, fixed_longer)}
+
+
+def main(names: list[str]) -> int:
+    """Measure the tables of these names (all without any) and write them beside this file."""
+    unknown = [name for name in names if name not in TABLES]
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; there are: {', '.join(TABLES)}")
+        return 2
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    for name in names or TABLES:
+        started = time.monotonic()
+        table = {"made_by": f"python -m course_utils.measured.make {name}", "torch": torch.__version__}
+        table |= {"what": TABLES[name].__doc__, **TABLES[name]()}
+        text = json.dumps(table, indent=1, ensure_ascii=False)
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+        print(f"{name}: {time.monotonic() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,117 @@
+"""One training loop for every model of the course."""
+
+import math
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from . import mode
+from .progress_bar import ProgressBar
+
+
+@dataclass
+class History:
+    """What a training run leaves behind: the loss of each step, steps and seconds used, measurements on the way."""
+
+    losses: list[float] = field(default_factory=list)
+    measured: list[tuple[int, object]] = field(default_factory=list)
+    seconds: float = 0.0
+    finished: bool = True
+
+    @property
+    def steps(self) -> int:
+        return len(self.losses)
+
+    @property
+    def final_loss(self) -> float:
+        """Mean loss of the last twentieth of the run (at least one step)."""
+        last = self.losses[-max(1, len(self.losses) // 20) :]
+        return sum(last) / len(last) if last else math.nan
+
+
+def seed_everything(seed: int) -> None:
+    """Seed Python's, numpy's and torch's generators."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+
+
+def n_parameters(model: nn.Module) -> int:
+    """How many numbers the model learns."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def cosine_with_warmup(step: int, steps: int, warmup: int, floor: float = 0.05) -> float:
+    """Factor on the learning rate: a linear rise over `warmup` steps, then half a cosine down to `floor`."""
+    rise = min(1.0, (step + 1) / max(1, warmup))
+    return rise * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
+
+
+def train(
+    model: nn.Module,
+    loss_of: Callable[[nn.Module, object], Tensor],
+    batches: Iterator,
+    steps: int,
+    *,
+    lr: float = 4e-3,
+    warmup: int = 50,
+    clip: float = 1.0,
+    label: str = "training",
+    measure: Callable[[nn.Module], object] | None = None,
+    measure_every: int = 0,
+    time_limit: float = 600.0,
+) -> History:
+    """Train with Adam for a fixed number of steps, with a progress bar.
+
+    loss_of(model, batch) is a scalar tensor. `measure(model)` runs at step 0 and then every `measure_every` steps and
+    at the end, in eval mode and without gradients. `time_limit` (seconds) only aborts, with a message: no result of
+    the course depends on how fast a machine is. The model is left in eval mode.
+    Raises ValueError for fewer than one step, a model without parameters, or a loss that does not reach them.
+    """
+    if steps < 1:
+        raise ValueError(f"steps: got {steps}, must be at least 1")
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    if not parameters:
+        raise ValueError(f"model: {type(model).__name__} has no parameter to train")
+    steps = mode.steps(steps)
+    history = History()
+    optimizer = torch.optim.Adam(parameters, lr=lr)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: cosine_with_warmup(s, steps, warmup))
+    bar = ProgressBar(steps, label)
+    started = time.monotonic()
+
+    def take_measure(step: int) -> None:
+        if measure is not None:
+            model.eval()
+            with torch.no_grad():
+                history.measured.append((step, measure(model)))
+        model.train()
+
+    take_measure(0)
+    for step in range(1, steps + 1):
+        loss = loss_of(model, next(batches))
+        if step == 1 and not loss.requires_grad:
+            raise ValueError(
+                "loss_of: the loss does not depend on the model's parameters (detached, or .item() was called)"
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(parameters, clip)
+        optimizer.step()
+        schedule.step()
+        history.losses.append(loss.item())
+        if measure_every and (step % measure_every == 0 or step == steps):
+            take_measure(step)
+        history.seconds = time.monotonic() - started
+        bar.update(step, history.losses[-1])
+        if history.seconds > time_limit and step < steps:
+            history.finished = False
+            break
+    bar.close(history.final_loss, finished=history.finished, time_limit=time_limit)
+    model.eval()
+    return history
