@@ -1,0 +1,150 @@
+"""The build with real kernels, and nbgrader's own autograder on what it made. Few tests: kernels are slow."""
+
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from fixtures.lessons.tools import CELL, SOLVED, STUDENT, fake_run, load, make_course, tree, write
+from nbgrader.api import Gradebook
+from nbgrader.apps import NbGraderAPI
+from traitlets.config import Config
+
+from course_utils.authoring import BuildError, build, check, pipeline
+
+SETTINGS = f"""
+{CELL}
+import os
+from pathlib import Path
+from IPython.display import display
+
+print([os.environ.get(f"COURSE_{{name}}") for name in ("STRICT", "REMEMBER", "SMOKE")], Path.cwd().name)
+display({{"application/vnd.jupyter.widget-view+json": {{"model_id": "1"}}, "text/plain": "static"}}, raw=True)
+"""
+FAILING = f"""
+{CELL}
+class check:
+    points = 0
+
+    def __init__(self, part):
+        pass
+
+{CELL} exercise="divide" minutes=1 difficulty=1
+def divide(a, b):
+    \"\"\"A quotient.\"\"\"
+    ### BEGIN SOLUTION
+    a = float(a)
+    ### END SOLUTION
+    ### BEGIN SOLUTION
+    return a / b
+    ### END SOLUTION
+
+
+{CELL} [markdown] hints="divide"
+# 1. a
+# 2. b
+# 3. c
+
+{CELL}
+value = 0
+divide(1, value)
+print("not reached")
+"""
+
+
+def test_a_solution_is_run_and_its_outputs_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_SMOKE", "1")
+    monkeypatch.setenv("COURSE_STRICT", "0")
+    write(tmp_path, SETTINGS)
+    build(tmp_path)
+    assert check(tmp_path) == []
+    notebook = load(tmp_path, SOLVED)
+    printed, shown = notebook.cells[0].outputs
+    assert printed.text == "['1', '0', None] solutions\n"
+    assert set(shown.data) == {"text/plain"}, "a live view without its state shows an error"
+    assert set(notebook.metadata) == {"course", "kernelspec", "language_info"}
+    assert [cell.get("execution_count") for cell in load(tmp_path, STUDENT).cells] == [None]
+
+    monkeypatch.setattr(pipeline, "run_notebook", lambda *_: pytest.fail("run again"))
+    assert build(tmp_path) == []
+
+
+def test_a_failing_solution_is_located_and_leaves_the_old_one(tmp_path, monkeypatch):
+    write(tmp_path, SETTINGS)
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "run_notebook", fake_run)
+        build(tmp_path)
+    old = tree(tmp_path)[SOLVED]
+    write(tmp_path, FAILING)
+    with pytest.raises(BuildError) as caught:
+        build(tmp_path)
+    message = str(caught.value)
+    line = FAILING.split("\n").index("divide(1, value)") + 1
+    assert message.startswith(f"lessons/01_sample.py:{line}: ")
+    assert "ZeroDivisionError" in message.splitlines()[0]
+    assert "> divide(1, value)" in message
+    assert "return a / b" in message
+    assert "\x1b" not in message
+    assert tree(tmp_path)[SOLVED] == old
+
+
+@pytest.fixture
+def gradebook(tmp_path, monkeypatch):
+    """The notebooks of the sample, handed out and graded by nbgrader itself: {student: {cell: points}}."""
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    root = tmp_path / "course"
+    root.mkdir()
+    make_course(root, monkeypatch)
+    school = tmp_path / "school"
+    stub, solved = load(root, STUDENT), load(root, SOLVED)
+    # A finished submission is the handed-out notebook with the solution cells filled in.
+    done = nbformat.from_dict(stub)
+    for cell, right in zip(done.cells, solved.cells, strict=True):
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = right.source
+    for place, notebook in {
+        "source/01": stub,
+        "submitted/stub/01": load(root, STUDENT),
+        "submitted/done/01": done,
+    }.items():
+        (school / place).mkdir(parents=True)
+        nbformat.write(notebook, school / place / "01_sample.ipynb")
+
+    config = Config()
+    config.CourseDirectory.root = str(school)
+    config.CourseDirectory.db_url = f"sqlite:///{school / 'gradebook.db'}"
+    # The stubs are in the notebooks already; nbgrader would put its own over them.
+    config.ClearSolutions.enabled = False
+    monkeypatch.chdir(tmp_path)
+    api = NbGraderAPI(config=config)
+    assert api.generate_assignment("01")["success"]
+    for student in ("stub", "done"):
+        result = api.autograde("01", student)
+        assert result["success"], result
+    handed_out = nbformat.read(school / "release" / "01" / "01_sample.ipynb", as_version=4)
+    assert [cell.source for cell in handed_out.cells] == [cell.source for cell in load(root, STUDENT).cells]
+    with Gradebook(config.CourseDirectory.db_url) as book:
+        grades = {
+            student: {
+                grade.name: (grade.auto_score, grade.max_score, grade.needs_manual_grade)
+                for grade in book.find_submission_notebook("01_sample", "01", student).grades
+            }
+            for student in ("stub", "done")
+        }
+    return grades
+
+
+def test_nbgrader_gives_the_stub_nothing_and_the_solution_everything(gradebook):
+    assert gradebook["stub"] == {
+        "check_add": (0, 10, False),
+        "check_Counter": (0, 10, False),
+        "questions_01": (0, 4, False),
+        "written_01_W": (0, 5, False),
+    }
+    assert gradebook["done"] == {
+        "check_add": (10, 10, False),
+        "check_Counter": (10, 10, False),
+        "questions_01": (4, 4, False),
+        "written_01_W": (None, 5, True),
+    }
