@@ -3,6 +3,9 @@
 Every function seeds what it makes itself, so that a cell gives the same numbers however often it runs.
 """
 
+import math
+import statistics
+import time
 from collections.abc import Callable, Sequence
 
 import torch
@@ -185,3 +188,39 @@ def dead_share(
     F.cross_entropy(model.out(output.squeeze(1)), answer, reduction="sum").backward()
     slopes = weights.squeeze(1) * ((v - output.detach()) @ output.grad.transpose(1, 2)).squeeze(-1)
     return (slopes.norm(dim=-1) < below).double().mean().item()
+
+
+def longest_chain(output: Tensor) -> int:
+    """The most matrix products (convolutions included) in a row behind a result, each waiting for the one before.
+
+    Read off the graph that autograd recorded. No machine, however parallel, needs fewer rounds than that.
+    """
+    products = ("MmBackward", "AddmmBackward", "BmmBackward", "ConvolutionBackward")
+    chain: dict[object, int] = {}
+    stack = [output.grad_fn]
+    while stack:  # depth first without recursion: the graph of an RNN is as deep as its sequence is long
+        node = stack[-1]
+        before = [n for n, _ in node.next_functions if n is not None]
+        waiting = [n for n in before if n not in chain]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        chain[node] = max((chain[n] for n in before), default=0) + node.name().startswith(products)
+    return chain[output.grad_fn]
+
+
+def layer_seconds(layer: nn.Module, T: int, *, d: int = 64, batch_size: int = 4, repeats: int = 5) -> float:
+    """Median seconds of one forward and backward pass over sequences of T positions."""
+    seconds = []
+    for _ in range(repeats):
+        x = torch.randn(batch_size, T, d, requires_grad=True)
+        started = time.perf_counter()
+        layer(x).sum().backward()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """The p of the best fit values ∝ sizes^p: the slope of a straight line through the logarithms."""
+    return statistics.linear_regression([math.log(s) for s in sizes], [math.log(v) for v in values]).slope

@@ -4,17 +4,21 @@ Both are built from torch's LSTM, which is the fastest recurrent layer on a CPU.
 positions, V target words, d the size of a state (and of the context vector).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from .attention import additive_attention
-from .data.batches import Batch
+from .data.batches import Batch, pad
+from .data.dates import Corpus
 from .data.vocab import Vocab
-from .decoding import shift_right
+from .decoding import greedy_decode, shift_right
+
+# The states of the source words (B, Ts, d), the summary (B, d), and the mask of real words (None if all are).
+Memory = tuple[Float[Tensor, "B Ts d"], Float[Tensor, "B d"], Bool[Tensor, "B Ts"] | None]
 
 
 class Encoder(nn.Module):
@@ -65,17 +69,20 @@ class FixedContextTranslator(nn.Module):
         self.lstm = nn.LSTM(d_emb + d, d, batch_first=True)
         self.out = nn.Linear(2 * d, target_size)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "B Tt V"]:
-        """Logits for every target word, with teacher forcing."""
-        _, context = self.encoder(batch.source, batch.source_lengths)
-        return self.decode(self.shift(batch.target, Vocab.bos_id), context)
+    def encode(self, batch: Batch) -> Float[Tensor, "B d"]:
+        """All that the decoder will ever know of each source sentence."""
+        return self.encoder(batch.source, batch.source_lengths)[1]
 
     def decode(self, words: Int[Tensor, "B Tt"], context: Float[Tensor, "B d"]) -> Float[Tensor, "B Tt V"]:
-        """Logits after each prefix of `words`."""
+        """Logits of the next word after each prefix of `words`."""
         contexts = context.unsqueeze(1).expand(-1, words.shape[1], -1)
         h = torch.tanh(self.start(context)).unsqueeze(0)
         states, _ = self.lstm(torch.cat([self.emb(words), contexts], dim=-1), (h, torch.zeros_like(h)))
         return self.out(torch.cat([states, contexts], dim=-1))
+
+    def forward(self, batch: Batch) -> Float[Tensor, "B Tt V"]:
+        """Logits for every target word, with teacher forcing."""
+        return self.decode(self.shift(batch.target, Vocab.bos_id), self.encode(batch))
 
 
 class AttentionTranslator(nn.Module):
@@ -114,24 +121,74 @@ class AttentionTranslator(nn.Module):
         for weight in (self.W_q, self.W_k, self.v):
             nn.init.normal_(weight, std=d**-0.5)
 
-    def forward(self, batch: Batch) -> Float[Tensor, "B Tt V"]:
-        """Logits for every target word, with teacher forcing."""
-        return self.forward_with_weights(batch)[0]
-
-    def forward_with_weights(self, batch: Batch) -> tuple[Float[Tensor, "B Tt V"], Float[Tensor, "B Tt Ts"]]:
-        """Logits and the attention weights behind each of them."""
+    def encode(self, batch: Batch) -> Memory:
+        """What the decoder may read: the state of every source word, the summary, and which words are real."""
         keys, summary = self.encoder(batch.source, batch.source_lengths)
-        mask = None if bool(batch.source_mask.all()) else batch.source_mask
+        mask = batch.source_mask
+        return keys, summary, None if bool(mask.all()) else mask
+
+    def decode_with_weights(
+        self, words: Int[Tensor, "B Tt"], memory: Memory
+    ) -> tuple[Float[Tensor, "B Tt V"], Float[Tensor, "B Tt Ts"]]:
+        """Logits of the next word after each prefix of `words`, and the attention weights behind each of them."""
+        keys, summary, mask = memory
         if self.start is not None:
             h = torch.tanh(self.start(summary))
         else:
             h = summary if self.start_from == "last" else torch.zeros_like(summary)
         c = torch.zeros_like(h)
-        words = self.emb(self.shift(batch.target, Vocab.bos_id))
+        emb = self.emb(words)
         read, weights = [], []
         for t in range(words.shape[1]):
             context, w = self.attention(h, keys, self.W_q, self.W_k, self.v, mask)
-            h, c = self.cell(torch.cat([words[:, t], context], dim=-1), (h, c))
+            h, c = self.cell(torch.cat([emb[:, t], context], dim=-1), (h, c))
             read.append(torch.cat([h, context], dim=-1))
             weights.append(w)
         return self.out(torch.stack(read, dim=1)), torch.stack(weights, dim=1)
+
+    def decode(self, words: Int[Tensor, "B Tt"], memory: Memory) -> Float[Tensor, "B Tt V"]:
+        """Logits of the next word after each prefix of `words`."""
+        return self.decode_with_weights(words, memory)[0]
+
+    def forward_with_weights(self, batch: Batch) -> tuple[Float[Tensor, "B Tt V"], Float[Tensor, "B Tt Ts"]]:
+        """Logits for every target word, with teacher forcing, and the attention weights."""
+        return self.decode_with_weights(self.shift(batch.target, Vocab.bos_id), self.encode(batch))
+
+    def forward(self, batch: Batch) -> Float[Tensor, "B Tt V"]:
+        """Logits for every target word, with teacher forcing."""
+        return self.forward_with_weights(batch)[0]
+
+
+class GivenSource:
+    """A translation model with its source sentences filled in: a language model of the target, idx → logits.
+
+    This is how a sequence-to-sequence model is handed to `greedy_decode`.
+    """
+
+    block_size = 1000  # longer than any sentence: a recurrent decoder has no limit of its own
+
+    def __init__(self, model: FixedContextTranslator | AttentionTranslator, batch: Batch):
+        self.model, self.memory = model, model.encode(batch)
+
+    def __call__(self, idx: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        return self.model.decode(idx, self.memory)
+
+
+@torch.no_grad()
+def translate(
+    model: FixedContextTranslator | AttentionTranslator,
+    sentences: Sequence[Sequence[str]],
+    corpus: Corpus,
+    *,
+    max_words: int = 40,
+    decode: Callable[..., Tensor] = greedy_decode,
+) -> list[list[str]]:
+    """Translate sentences, given as lists of words, with the model's own words as its input.
+
+    Raises ValueError for no sentence and for words that are not in the source vocabulary.
+    """
+    source, lengths = pad([[*corpus.source_vocab.encode(words), Vocab.eos_id] for words in sentences])
+    batch = Batch(source, lengths, source[:, :0])
+    begin = torch.full((len(sentences), 1), Vocab.bos_id)
+    ids = decode(GivenSource(model, batch), begin, max_words, Vocab.eos_id)
+    return [corpus.target_vocab.decode(row) for row in ids.tolist()]

@@ -7,9 +7,9 @@ from .errors import BuildError
 from .freshness import find_problems
 
 TOP = "attention-course"
-FILES = ("README.md", "LICENSE", "requirements.txt", "pyproject.toml", "course.py")
-FOLDERS = ("notebooks", "course_utils", "results")
-OPTIONAL = {"results"}
+FILES = ("README.md", "LICENSE", "CONTRIBUTING.md", "requirements.txt", "pyproject.toml", "course.py")
+FOLDERS = ("notebooks", "course_utils", "docs")
+OPTIONAL = {"docs"}
 LEFT_OUT = ("course_utils/authoring", "course_utils/grading")
 TIMESTAMP = (2020, 1, 1, 0, 0, 0)  # any fixed one: the same tree gives the same archive
 UNIX = 3
