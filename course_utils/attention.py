@@ -92,3 +92,17 @@ def scaled_dot_product_attention(
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
     weights = masked_softmax(scores, mask)
     return weights @ v, weights
+
+
+def self_attention(
+    x: Float[Tensor, "*batch T d_in"],
+    W_q: Float[Tensor, "d_in d"],
+    W_k: Float[Tensor, "d_in d"],
+    W_v: Float[Tensor, "d_in dv"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> tuple[Float[Tensor, "*batch T dv"], Float[Tensor, "*batch T T"]]:
+    """Queries, keys and values from the same sequence. Returns the outputs and the weights.
+
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
+    return scaled_dot_product_attention(x @ W_q, x @ W_k, x @ W_v, mask)

@@ -45,3 +45,34 @@ def greedy_decode(
         if was_training:
             model.train()
     return idx
+
+
+@torch.no_grad()
+def generate(
+    model: Callable[[Tensor], Tensor],
+    idx: Int[Tensor, "B T0"],
+    n: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    generator: torch.Generator | None = None,
+) -> Int[Tensor, "B T"]:
+    """Append n tokens to each row, each drawn from the model's distribution.
+
+    The logits are divided by the temperature (> 0): below 1 the draw is bolder for likely tokens, above 1 more even.
+    top_k keeps the k largest logits only. Feeds at most the last `model.block_size` tokens.
+    Raises ValueError for a temperature that is not positive and a top_k below 1.
+    """
+    if temperature <= 0:
+        raise ValueError(f"temperature: got {temperature}, must be above 0; for the likeliest token use greedy_decode")
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k: got {top_k}, must be at least 1")
+    block_size = getattr(model, "block_size", None)
+    for _ in range(n):
+        seen = idx if block_size is None else idx[:, -block_size:]
+        logits = model(seen)[:, -1] / temperature
+        if top_k is not None and top_k < logits.shape[-1]:
+            kept = logits.topk(top_k, dim=-1)
+            logits = torch.full_like(logits, float("-inf")).scatter(-1, kept.indices, kept.values)
+        token = torch.multinomial(logits.softmax(dim=-1), 1, generator=generator)
+        idx = torch.cat([idx, token], dim=1)
+    return idx

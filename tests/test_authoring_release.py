@@ -13,7 +13,7 @@ from course_utils.authoring import BuildError, release
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     root = make_course(tmp_path, monkeypatch)
-    for name in ("README.md", "LICENSE", "requirements.txt", "pyproject.toml", "course.py"):
+    for name in ("README.md", "LICENSE", "CONTRIBUTING.md", "requirements.txt", "pyproject.toml", "course.py"):
         (root / name).write_text(f"# {name}\n", encoding="utf-8")
     for name in (
         "__init__",
@@ -28,7 +28,7 @@ def course(tmp_path, monkeypatch):
         path.write_text("VALUE = 1\n", encoding="utf-8")
     (root / "course_utils" / "old.pyc").write_bytes(b"x")
     for name in (
-        "results/run.json",
+        "docs/students.md",
         "tests/test_x.py",
         "notebooks/.ipynb_checkpoints/a.ipynb",
         ".git/config",
@@ -47,8 +47,8 @@ def test_the_release_holds_what_students_get(course, tmp_path_factory):
     assert names == sorted(names)
     assert {name.split("/", 1)[0] for name in names} == {"attention-course"}
     assert {name.split("/", 1)[1] for name in names} == {
-        "README.md", "LICENSE", "requirements.txt", "pyproject.toml", "course.py",
-        "notebooks/01_sample.ipynb", "results/run.json",
+        "README.md", "LICENSE", "CONTRIBUTING.md", "requirements.txt", "pyproject.toml", "course.py",
+        "notebooks/01_sample.ipynb", "docs/students.md",
         "course_utils/__init__.py", "course_utils/attention.py", "course_utils/checks/__init__.py",
         "course_utils/checks/questions.json",
     }  # fmt: skip

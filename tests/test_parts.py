@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from course_utils import notebook, parts
+from course_utils import notebook, part_source, parts, store
 
 NOTEBOOK = """
 import math
@@ -94,7 +94,7 @@ def course(monkeypatch, tmp_path):
     monkeypatch.setenv("COURSE_REMEMBER", "1")
     monkeypatch.setenv("COURSE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr(notebook, "_lesson", "01")
-    for state in (parts._seen, parts._kept, parts._said):
+    for state in (parts._seen, parts._kept, store._said):
         state.clear()
     return fake
 
@@ -136,7 +136,7 @@ def test_a_stub_and_a_wrong_part_give_the_reference_and_say_why(capsys):
     assert not_done == "rnn_step is not done yet: the reference stands in."
     assert not_right.startswith("Your rnn_step does not pass yet (the bias is missing.")
     assert len(not_right) < 200
-    assert not list(parts.data_folder().rglob("*.json"))
+    assert not list(store.data_folder().rglob("*.json"))
 
 
 def test_an_unknown_name_is_a_clear_error():
@@ -198,25 +198,25 @@ def test_remembering_a_remembered_part_leaves_its_file_alone():
     ],
 )
 def test_a_part_is_kept_with_all_it_needs(text):
-    source = parts.collect(cell(text)["part"])
-    loaded = parts.load("part", source)
+    source = part_source.collect(cell(text)["part"])
+    loaded = part_source.load("part", source)
     assert loaded.__name__ == "part"
-    for name in parts.global_names("".join(source["definitions"])):
+    for name in part_source.global_names("".join(source["definitions"])):
         assert name in sys.modules[loaded.__module__].__dict__, f"{name} is missing"
 
 
 def test_class_parts_work_after_loading():
     text = "class part(nn.Module):\n    def __init__(self, d):\n        super().__init__()\n"
     text += "        self.f = nn.Linear(d, d)\n    def forward(self, x):\n        return squash(self.f(x))"
-    loaded = parts.load("part", parts.collect(cell(text)["part"]))
+    loaded = part_source.load("part", part_source.collect(cell(text)["part"]))
     assert loaded(3)(torch.zeros(2, 3)).shape == (2, 3)
 
 
 def test_the_newest_definition_is_kept_when_a_cell_is_run_again():
     first = cell("def part(x):\n    return x + 1")
     second = cell("def part(x):\n    return x + 2")
-    assert "x + 2" in parts.collect(second["part"])["definitions"][0]
-    assert "x + 1" in parts.collect(first["part"])["definitions"][0]
+    assert "x + 2" in part_source.collect(second["part"])["definitions"][0]
+    assert "x + 1" in part_source.collect(first["part"])["definitions"][0]
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_the_newest_definition_is_kept_when_a_cell_is_run_again():
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_says_why(text, why):
-    with pytest.raises(parts.CannotRemember, match=why):
-        parts.collect(cell(text)["part"])
+    with pytest.raises(part_source.CannotRemember, match=why):
+        part_source.collect(cell(text)["part"])
 
 
 def test_a_part_that_cannot_be_kept_is_used_and_says_so_once(capsys):
@@ -321,10 +321,10 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_notebook(monkeypatch,
 
 def test_a_crash_while_writing_leaves_the_old_file(monkeypatch, tmp_path):
     target = tmp_path / "a.json"
-    assert parts.write_json(target, {"x": 1})
+    assert store.write_json(target, {"x": 1})
     with pytest.raises(TypeError):
-        parts.write_json(target, {"x": object()})
-    assert parts.read_json(target) == {"x": 1}
+        store.write_json(target, {"x": object()})
+    assert store.read_json(target) == {"x": 1}
     assert list(tmp_path.iterdir()) == [target]
 
 
@@ -364,7 +364,7 @@ def test_measuring_leaves_the_random_state_alone():
     ],
 )  # fmt: skip
 def test_plain_constants_are_kept_exactly(value, kept):
-    text = parts.literal(value)
+    text = part_source.literal(value)
     assert (text is not None) is kept
     if kept:
         again = eval(text)
@@ -374,7 +374,7 @@ def test_plain_constants_are_kept_exactly(value, kept):
 
 @pytest.mark.parametrize("value", [torch.tanh, torch.nn.Module, math.sqrt, torch.float32, torch.nn.functional.relu])
 def test_library_names_are_imported_from_where_they_are(value):
-    module, name = parts.importable(value)
+    module, name = part_source.importable(value)
     assert getattr(__import__(module, fromlist=[name]), name) is value
 
 

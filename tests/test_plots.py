@@ -12,6 +12,7 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 from course_utils import plots
+from course_utils.plots import curves, style
 
 WORDS = [f"word{i}" for i in range(25)]
 
@@ -72,12 +73,67 @@ def test_every_figure_is_a_picture_with_words(name, tmp_path):
     assert len(figure.description) > 20
     assert page.attributes["img"]["src"].startswith("data:image/png;base64,")
     assert "max-width:100%" in page.attributes["img"]["style"]
-    assert figure.title in page.text  # in the caption, visible
+    assert page.attributes["figure"]["aria-label"] == figure.title
+    assert page.text == (figure.caption or "")  # the title is in the picture, not below it a second time
     figure.save(tmp_path / "figure.png")
     picture = Image.open(tmp_path / "figure.png")
     picture.load()
-    assert picture.width / figure.width == pytest.approx(plots.DPI / 96, rel=0.01)
+    assert picture.width / figure.width == pytest.approx(style.DPI / 96, rel=0.01)
     assert len(figure.png) <= 60_000
+
+
+def test_a_caption_is_shown_only_if_there_is_one():
+    assert "figcaption" not in Page(heatmap()._repr_html_()).tags
+    shown = Page(heatmap(caption="A & B")._repr_html_())
+    assert "figcaption" in shown.tags
+    assert shown.text == "A & B"
+
+
+def test_the_title_can_be_read_in_the_picture():
+    def picture(title):
+        return np.asarray(
+            Image.open(io.BytesIO(plots.lines([1, 2], {"a": [1, 2]}, "x", "y", title).png)).convert("L"), dtype=int
+        )
+
+    with_title, other = picture("A title"), picture("Another one")
+    rows = np.flatnonzero((np.abs(with_title - other) > 60).any(axis=1))
+    assert rows.size
+    assert rows.max() < with_title.shape[0] / 8  # above the axes, and nothing else changed
+    assert with_title[rows].min() < 80  # dark on the light card
+
+
+LONG_LABEL = "share of the sentences of the test set that are translated without a single mistake"
+
+
+def boxes_of(monkeypatch, draw):
+    """The axes that `draw` makes, and the box of the title above them."""
+    made = []
+    monkeypatch.setattr(curves, "canvas", lambda *size, canvas=curves.canvas: made.append(canvas(*size)) or made[-1])
+    draw()
+    ((figure, ax),) = made
+    figure.draw_without_rendering()
+    return ax, figure._suptitle.get_window_extent()
+
+
+@pytest.mark.parametrize("title", ["T", "A long title " * 20])
+@pytest.mark.parametrize("curve_count", [1, 7])
+@pytest.mark.parametrize("label", ["y", LONG_LABEL, "x" * 90])
+def test_the_label_of_the_y_axis_is_no_longer_than_the_axis(label, curve_count, title, monkeypatch):
+    ys = {f"a curve with a long name {i}": [1, 2] for i in range(curve_count)}
+    ax, title_box = boxes_of(monkeypatch, lambda: plots.lines([1, 2], ys, "x", label, title))
+    box = ax.yaxis.label.get_window_extent()
+    assert not box.overlaps(title_box)
+    assert box.height <= ax.bbox.height
+    assert "".join(ax.get_ylabel().split()) == "".join(label.split())  # broken, not cut
+
+
+def test_long_names_of_bars_overlap_neither_each_other_nor_the_title(monkeypatch):
+    names = [f"{i} {LONG_LABEL}" for i in range(3)]
+    ax, title_box = boxes_of(monkeypatch, lambda: plots.bars(names, [1, 2, 3], "x", "A long title " * 10))
+    boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
+    for i, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in [title_box, *boxes[i + 1 :]])
+        assert box.width < ax.bbox.width  # most of the picture is left for the bars
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -99,24 +155,24 @@ def test_figures_leave_nothing_open_and_change_no_setting():
     assert torch.equal(torch.get_rng_state(), random_state)
 
 
-@pytest.mark.parametrize("ink", [plots.INK, plots.MUTED])
+@pytest.mark.parametrize("ink", [style.INK, style.MUTED])
 def test_ink_stands_out_from_the_card(ink):
-    assert plots.contrast(plots._rgb(ink), plots._rgb(plots.CARD)) >= 4.5
+    assert style.contrast(style.rgb(ink), style.rgb(style.CARD)) >= 4.5
 
 
-@pytest.mark.parametrize("colour", plots.COLOURS[:4])
+@pytest.mark.parametrize("colour", style.COLOURS[:4])
 def test_curves_stand_out_from_the_card(colour):
     # 3:1 is asked of graphics (WCAG 2.2, 1.4.11); markers and dashes carry the difference as well.
-    assert plots.contrast(plots._rgb(colour), plots._rgb(plots.CARD)) >= 3
+    assert style.contrast(style.rgb(colour), style.rgb(style.CARD)) >= 3
 
 
 @pytest.mark.parametrize("name", ["Blues", "cividis"])
 def test_numbers_in_a_cell_stand_out_and_maps_change_brightness_one_way(name):
     colours = mpl.colormaps[name](np.linspace(0, 1, 101))[:, :3]
     for colour in colours:
-        ink = plots._rgb(plots.text_colour(colour))
-        assert plots.contrast(ink, colour) >= 4.5
-    against_white = np.array([plots.contrast(colour, (1, 1, 1)) for colour in colours])
+        ink = style.rgb(style.text_colour(colour))
+        assert style.contrast(ink, colour) >= 4.5
+    against_white = np.array([style.contrast(colour, (1, 1, 1)) for colour in colours])
     steps = np.diff(against_white)
     assert (steps > -0.02).all() or (steps < 0.02).all()
 

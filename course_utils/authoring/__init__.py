@@ -15,9 +15,7 @@ from .errors import BuildError
 __all__ = ["BuildError", "build", "check", "release"]
 
 
-def build(
-    root: str | Path, names: list[str] | None = None, execute: bool = True, force: bool = False
-) -> list[Path]:
+def build(root: str | Path, names: list[str] | None = None, execute: bool = True, force: bool = False) -> list[Path]:
     """Make the notebooks of the lessons in `root`/lessons and return the files that were written.
 
     root     the folder that holds lessons/, notebooks/ and solutions/
@@ -28,7 +26,7 @@ def build(
     Every lesson is checked before anything is written. Raises `BuildError`, naming file and line, when a
     lesson is not well formed or a solution does not run; the solution that was there before stays as it is.
     """
-    from .pipeline import build_lessons  # noqa: PLC0415 - see the docstring of the package
+    from .pipeline import build_lessons
 
     return build_lessons(Path(root), names, execute=execute, force=force)
 
@@ -39,7 +37,7 @@ def check(root: str | Path) -> list[str]:
     Each problem names the file, the lesson to edit and the command to run. Raises `BuildError` only when a
     tool is not installed.
     """
-    from .freshness import find_problems  # noqa: PLC0415
+    from .freshness import find_problems
 
     return find_problems(Path(root))
 
@@ -50,6 +48,6 @@ def release(root: str | Path, file: str | Path) -> Path:
     The same tree gives the same archive, byte for byte. Raises `BuildError` when `check` finds a problem or
     when a file that belongs into the archive is missing.
     """
-    from .archive import write_release  # noqa: PLC0415
+    from .archive import write_release
 
     return write_release(Path(root), Path(file))

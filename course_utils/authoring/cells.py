@@ -48,7 +48,7 @@ def read_cells(text: str, problems: Problems) -> list[Cell]:
 
     Comments before the first cell are notes to the maintainer and belong to no cell.
     """
-    import jupytext  # noqa: PLC0415 - only a build needs it
+    import jupytext
 
     rows = text.splitlines()
     starts = [i for i, row in enumerate(rows) if CELL_LINE.match(row)]
@@ -71,9 +71,7 @@ def read_cells(text: str, problems: Problems) -> list[Cell]:
     for cell, start, end in zip(read, starts, [*starts[1:], len(rows)], strict=False):
         texts = cell.source.split("\n")
         if len(texts) > max(end - start - 1, 1):
-            problems.add(
-                end + 1, 'a "# %%" line inside a string or an open bracket; a cell cannot begin there'
-            )
+            problems.add(end + 1, 'a "# %%" line inside a string or an open bracket; a cell cannot begin there')
             return cells
         if cell.cell_type == "markdown":
             for i in range(start + 1, end):

@@ -56,15 +56,11 @@ def read_exercise(cell: Cell, blocks: list[Block], problems: Problems) -> Exerci
     if not name.isidentifier():
         problems.add(cell.line, f'exercise="{name}": the name must be that of a function or class')
     if type(minutes) is not int or minutes < 1:
-        problems.add(
-            cell.line, f'exercise "{name}": minutes={minutes!r}; write the minutes it takes, minutes=5'
-        )
+        problems.add(cell.line, f'exercise "{name}": minutes={minutes!r}; write the minutes it takes, minutes=5')
     if type(difficulty) is not int or not 1 <= difficulty <= 3:
         problems.add(cell.line, f'exercise "{name}": difficulty={difficulty!r}; write difficulty=1, 2 or 3')
     if type(optional) is not bool:
-        problems.add(
-            cell.line, f'exercise "{name}": optional={optional!r}; write optional=true or leave it out'
-        )
+        problems.add(cell.line, f'exercise "{name}": optional={optional!r}; write optional=true or leave it out')
 
     solutions = [block for block in blocks if block.name == "SOLUTION"]
     hidden = [block for block in blocks if block.name == "HIDDEN TESTS"]
@@ -74,9 +70,7 @@ def read_exercise(cell: Cell, blocks: list[Block], problems: Problems) -> Exerci
     if len(hidden) > 1 or (hidden and any(line.text.strip() for line in cell.lines[hidden[0].last + 1 :])):
         problems.add(cell.lines[hidden[0].first].number, "hidden tests are one block at the end of the cell")
     if hidden and optional:
-        problems.add(
-            cell.lines[hidden[0].first].number, "an optional exercise is not graded: no hidden tests"
-        )
+        problems.add(cell.lines[hidden[0].first].number, "an optional exercise is not graded: no hidden tests")
     if len(problems.found) > before:
         return None
 

@@ -23,7 +23,7 @@ def write_if_changed(path: Path, text: str) -> bool:
 
 def read_notebook(path: Path) -> dict | None:
     """The notebook in `path`, or None when there is none that can be read."""
-    import nbformat  # noqa: PLC0415
+    import nbformat
 
     try:
         return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)

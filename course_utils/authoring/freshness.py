@@ -24,9 +24,7 @@ def find_problems(root: Path) -> list[str]:
         if not path.exists():
             problems.append(f"{QUESTIONS}: missing; run: course build")
         elif path.read_text(encoding="utf-8") != questions_text(lessons):
-            problems.append(
-                f"{QUESTIONS}: differs from the questions in lessons/; edit those and run: course build"
-            )
+            problems.append(f"{QUESTIONS}: differs from the questions in lessons/; edit those and run: course build")
     return problems + _orphans(root)
 
 

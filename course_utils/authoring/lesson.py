@@ -151,9 +151,7 @@ def _read_written(cell: Cell, problems: Problems, blocks: list[Block]) -> Writte
     return Written(cell.metadata["written"], cell.line, trimmed(prompt), trimmed(guide), guide)
 
 
-def _check_together(
-    parts: list[tuple[Part | None, str | None, Cell]], number: str, problems: Problems
-) -> None:
+def _check_together(parts: list[tuple[Part | None, str | None, Cell]], number: str, problems: Problems) -> None:
     """What no cell can be judged by alone: duplicates, hints for every exercise, points for the questions."""
     seen: dict[tuple[str, str], int] = {}
     for _, role, cell in parts:
@@ -183,9 +181,7 @@ def _check_together(
     if total and not asked:
         problems.add(total[0], "the lesson has no question to add up; remove the cell")
     if total and asked and total[0] < max(asked):
-        problems.add(
-            total[0], f"the cell marked questions= must follow the last question (line {max(asked)})"
-        )
+        problems.add(total[0], f"the cell marked questions= must follow the last question (line {max(asked)})")
 
 
 def read_lessons(root: Path) -> tuple[list[Lesson], list[str]]:
@@ -215,15 +211,11 @@ def _check_across(lessons: list[Lesson]) -> list[str]:
     names: dict[str, str] = {}
     for lesson in lessons:
         if lesson.number in numbers:
-            problems.append(
-                f"{lesson.file}:1: {numbers[lesson.number]} has the number {lesson.number} too; rename one"
-            )
+            problems.append(f"{lesson.file}:1: {numbers[lesson.number]} has the number {lesson.number} too; rename one")
         numbers.setdefault(lesson.number, lesson.file)
         for exercise in lesson.exercises:
             place = f"{lesson.file}:{exercise.line}"
             if exercise.name in names:
-                problems.append(
-                    f'{place}: exercise "{exercise.name}" is already defined at {names[exercise.name]}'
-                )
+                problems.append(f'{place}: exercise "{exercise.name}" is already defined at {names[exercise.name]}')
             names.setdefault(exercise.name, place)
     return problems

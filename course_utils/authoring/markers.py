@@ -58,12 +58,7 @@ def meant_marker(text: str, kind: str) -> str | None:
         # nbgrader finds its markers anywhere, in a string as well
         bool(IN_CAPITALS.search(text))
         # "## BEGN SOLUTON": a short comment of two misspelt words
-        or (
-            bool(found)
-            and 2 <= len(upper) <= 3
-            and _close(upper[0], EDGE_WORDS)
-            and _close(upper[1], BLOCK_WORDS)
-        )
+        or (bool(found) and 2 <= len(upper) <= 3 and _close(upper[0], EDGE_WORDS) and _close(upper[1], BLOCK_WORDS))
         # "### SOLUTION": in code nothing else is written with three hashes; in markdown that is a heading,
         # and only one that begins with such a word, or is all capitals, can be a marker gone wrong
         or (len(hashes) >= 3 and bool(named) and (kind == "code" or upper[0] in named or words == upper))
@@ -80,9 +75,7 @@ def read_role(cell: Cell, problems: Problems) -> str | None:
     for wrong in ("incorrectly_encoded_metadata", "title", "region_name", "cell_marker"):
         if wrong in metadata:
             text = metadata.pop(wrong)
-            problems.add(
-                cell.line, f'cannot read "{text}" on the cell line; write key="value" pairs, nothing else'
-            )
+            problems.add(cell.line, f'cannot read "{text}" on the cell line; write key="value" pairs, nothing else')
     for key in metadata:
         if key not in KEYS:
             near = difflib.get_close_matches(key, KEYS, n=1, cutoff=0.5)
@@ -103,9 +96,7 @@ def read_role(cell: Cell, problems: Problems) -> str | None:
         )
         return None
     if role and cell.kind != ROLES[role]:
-        problems.add(
-            cell.line, f"{role}= belongs on a {ROLES[role]} cell, this is a cell of kind {cell.kind}"
-        )
+        problems.add(cell.line, f"{role}= belongs on a {ROLES[role]} cell, this is a cell of kind {cell.kind}")
         return None
     extra = [key for key in EXERCISE_KEYS if key in metadata]
     if extra and role != "exercise":
@@ -141,29 +132,21 @@ def read_blocks(cell: Cell, role: str | None, problems: Problems) -> list[Block]
         elif not opened:
             problems.add(line.number, f'"### END {name}" without "### BEGIN {name}" above it in the cell')
         elif opened[0] != name:
-            problems.add(
-                line.number, f'"### END {name}" closes "### BEGIN {opened[0]}"; write "### END {opened[0]}"'
-            )
+            problems.add(line.number, f'"### END {name}" closes "### BEGIN {opened[0]}"; write "### END {opened[0]}"')
             opened = None
         else:
             blocks.append(Block(name, opened[1], i))
             opened = None
     if opened:
         number = cell.lines[opened[1]].number
-        problems.add(
-            number, f'"### BEGIN {opened[0]}" is never closed; add "### END {opened[0]}" to the cell'
-        )
+        problems.add(number, f'"### BEGIN {opened[0]}" is never closed; add "### END {opened[0]}" to the cell')
     return blocks
 
 
-def one_block(
-    cell: Cell, blocks: list[Block], name: str, problems: Problems
-) -> tuple[list[Line], list[Line]]:
+def one_block(cell: Cell, blocks: list[Block], name: str, problems: Problems) -> tuple[list[Line], list[Line]]:
     """Split a cell with exactly one block that ends it into (lines before, lines inside)."""
     if len(blocks) != 1:
-        problems.add(
-            cell.line, f'expected one block "### BEGIN {name}" ... "### END {name}", found {len(blocks)}'
-        )
+        problems.add(cell.line, f'expected one block "### BEGIN {name}" ... "### END {name}", found {len(blocks)}')
         return list(cell.lines), []
     first, last = blocks[0].first, blocks[0].last
     for line in cell.lines[last + 1 :]:

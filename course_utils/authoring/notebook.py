@@ -50,7 +50,7 @@ class Notebooks:
 
 def make_notebooks(lesson: Lesson) -> Notebooks:
     """Make both notebooks of a lesson; the solved one is not executed here."""
-    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook  # noqa: PLC0415
+    from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
     drafts: list[Draft] = []
     for part in lesson.parts:
@@ -80,7 +80,7 @@ def make_notebooks(lesson: Lesson) -> Notebooks:
 
 def _handed_out(notebook: dict, drafts: list[Draft]) -> dict:
     """The student's form, by nbgrader's preprocessors."""
-    from nbgrader.preprocessors import (  # noqa: PLC0415
+    from nbgrader.preprocessors import (
         CheckCellMetadata,
         ClearHiddenTests,
         ClearOutput,
@@ -231,7 +231,7 @@ def _name_plain_cells(drafts: list[Draft]) -> None:
 
 def to_text(notebook: dict) -> str:
     """The notebook as the text of its file: the same on every system."""
-    import nbformat  # noqa: PLC0415
+    import nbformat
 
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"

@@ -65,11 +65,7 @@ def read_question(cell: Cell, blocks: list[Block], problems: Problems) -> Questi
             what = f'an explanation for choice {key}, "{key}: ..."' if len(key) == 1 else f'"{key}: ..."'
             problems.add(at, f"the answer block lacks {what}")
         for key in sorted(set(entries) - required):
-            kind = (
-                "a question with choices"
-                if choices
-                else 'a question with a number (no choices "- a) ..." found)'
-            )
+            kind = "a question with choices" if choices else 'a question with a number (no choices "- a) ..." found)'
             problems.add(entries[key][0].number, f'"{key}:" does not belong into the answer of {kind}')
     if len(problems.found) > before or not block:
         return None
@@ -79,9 +75,7 @@ def read_question(cell: Cell, blocks: list[Block], problems: Problems) -> Questi
     if choices:
         right = texts["right"]
         if right not in choices:
-            problems.add(
-                entries["right"][0].number, f"right: {right} is not one of the choices {', '.join(choices)}"
-            )
+            problems.add(entries["right"][0].number, f"right: {right} is not one of the choices {', '.join(choices)}")
         tolerance, explain = None, {key: texts[key] for key in choices}
     else:
         right = _number(texts["right"], entries["right"][0], problems)
@@ -92,9 +86,7 @@ def read_question(cell: Cell, blocks: list[Block], problems: Problems) -> Questi
     if len(problems.found) > before:
         return None
     secret = [line for lines in entries.values() for line in lines]
-    return Question(
-        cell.metadata["question"], cell.line, trimmed(prompt), choices, right, tolerance, explain, secret
-    )
+    return Question(cell.metadata["question"], cell.line, trimmed(prompt), choices, right, tolerance, explain, secret)
 
 
 def _read_choices(prompt: list[Line], problems: Problems) -> dict[str, str]:
@@ -107,9 +99,7 @@ def _read_choices(prompt: list[Line], problems: Problems) -> dict[str, str]:
             current = found[1]
             expected = chr(ord("a") + len(choices))
             if current != expected:
-                problems.add(
-                    line.number, f'choice "{current})": expected "{expected})"; choices are a, b, c, ...'
-                )
+                problems.add(line.number, f'choice "{current})": expected "{expected})"; choices are a, b, c, ...')
             choices[current] = found[2]
         elif current and line.text.startswith("  ") and line.text.strip():
             choices[current] += " " + line.text.strip()
@@ -154,8 +144,6 @@ def _number(text: str, line: Line, problems: Problems) -> int | float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        problems.add(
-            line.number, f'"{text}" is not a number; without choices "- a) ..." the answer is a number'
-        )
+        problems.add(line.number, f'"{text}" is not a number; without choices "- a) ..." the answer is a number')
         return None
     return value

@@ -32,8 +32,8 @@ def execute(notebook: dict, root: Path, file: str, lines: Lines) -> None:
     takes too long or takes the kernel down, or when the solution does not earn every point; the message names
     the lesson and the line.
     """
-    from nbclient import NotebookClient  # noqa: PLC0415
-    from nbclient.exceptions import CellExecutionError, CellTimeoutError  # noqa: PLC0415
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
 
     running: list = []
     # nbclient writes more than outputs into a notebook: it gets a copy.
@@ -77,7 +77,7 @@ def require_full_points(notebook: dict, file: str, lines: Lines) -> None:
 
     nbgrader gives nothing to a cell that wrote to stderr: a warning during a check would cost students all.
     """
-    from nbgrader.utils import determine_grade  # noqa: PLC0415
+    from nbgrader.utils import determine_grade
 
     for cell in notebook["cells"]:
         metadata = cell["metadata"].get("nbgrader")

@@ -1,0 +1,52 @@
+"""The user's data folder: where it is, and how JSON is read from it and written to it."""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_said: set[str] = set()  # lines that are said once
+
+
+def data_folder() -> Path:
+    """Where the course keeps what it remembers: the user's data folder, or the folder COURSE_DATA names."""
+    given = os.environ.get("COURSE_DATA", "").strip()
+    if given:
+        return Path(given).expanduser()
+    return import_module("platformdirs").user_data_path("attention-course")
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """A JSON object from a file; None if there is none or it is damaged."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> bool:
+    """Write a file in one move: a crash leaves the old one or the new one. False if it cannot be written."""
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        why = error.strerror or error
+        say_once(f"Nothing is remembered: {path.parent} is not writable ({why}). All else works.")
+        return False
+    return True
+
+
+def say_once(line: str) -> None:
+    """Print a line, unless it was printed since the kernel started."""
+    if line not in _said:
+        _said.add(line)
+        print(line)
