@@ -28,7 +28,7 @@ def masked_softmax(
 def linear_score(
     query: Float[Tensor, "B D"],
     keys: Float[Tensor, "B T D"],
-    w: Float[Tensor, " 2D"],
+    w: Float[Tensor, " 2*D"],
 ) -> Float[Tensor, "B T"]:
     """The simplest alignment score: one linear layer on [query; key], as the lecture first draws it.
 

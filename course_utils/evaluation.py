@@ -27,6 +27,8 @@ class Scores:
         if self.alignment is None:
             raise ValueError("alignment: this model has no attention weights to compare with the gold alignment")
         inside = [share for n, share in self.alignment.items() if n <= up_to]
+        if not inside:
+            raise ValueError(f"up_to: got {up_to}; the shortest sentences measured have {min(self.alignment)} dates")
         return sum(inside) / len(inside)
 
 

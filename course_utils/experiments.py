@@ -84,6 +84,8 @@ def half_length(exact_match: dict[int, float]) -> float:
     0.0 if it never reaches one half, the longest length if it never falls below.
     """
     lengths = sorted(exact_match)
+    if exact_match[lengths[0]] < 0.5:
+        return 0.0
     above, value = 0, 1.0
     for n in lengths:
         if exact_match[n] < 0.5:

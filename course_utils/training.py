@@ -95,7 +95,7 @@ def train(
     take_measure(0)
     for step in range(1, steps + 1):
         loss = loss_of(model, next(batches))
-        if step == 1 and not loss.requires_grad:
+        if step == 1 and not (isinstance(loss, Tensor) and loss.requires_grad):
             raise ValueError(
                 "loss_of: the loss does not depend on the model's parameters (detached, or .item() was called)"
             )

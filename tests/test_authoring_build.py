@@ -98,10 +98,7 @@ def test_inserting_or_moving_cells_changes_no_other(tmp_path):
 
 def test_equal_cells_get_ids_of_their_own(tmp_path):
     first, rest = chunks(SAMPLE)
-    ids = [
-        cell["id"]
-        for cell in cells(tmp_path, joined(first, [*rest[:2], "\nx = 1\n", "\nx = 1\n", *rest[2:]]))
-    ]
+    ids = [cell["id"] for cell in cells(tmp_path, joined(first, [*rest[:2], "\nx = 1\n", "\nx = 1\n", *rest[2:]]))]
     assert len(set(ids)) == len(ids)
 
 

@@ -173,8 +173,6 @@ def test_the_solved_notebook_is_full_of_leaks(root):
 
 def test_what_the_lesson_shows_is_no_leak(tmp_path):
     """The third hint may quote the solution."""
-    text = SAMPLE.replace(
-        "# 3. `total = a + b`.", "# 3. `total = a + b  # plain addition`, then `return total`."
-    )
+    text = SAMPLE.replace("# 3. `total = a + b`.", "# 3. `total = a + b  # plain addition`, then `return total`.")
     lesson = read_lesson(write(tmp_path, text), LESSON)
     assert find_leaks(lesson, make_notebooks(lesson).student) == []

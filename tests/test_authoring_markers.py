@@ -139,9 +139,7 @@ def test_a_mistake_is_reported_with_its_line(tmp_path, case):
     assert all(re.match(r"lessons/01_sample\.py:\d+: ", problem) for problem in found)
     if offset is not None:
         # An edit that is several lines long, or that removes lines, shifts what is reported.
-        assert any(problem.startswith(f"lessons/01_sample.py:{line + offset}: ") for problem in matching), (
-            found
-        )
+        assert any(problem.startswith(f"lessons/01_sample.py:{line + offset}: ") for problem in matching), found
 
 
 def test_an_exercise_needs_hints(tmp_path):

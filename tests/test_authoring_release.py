@@ -52,9 +52,7 @@ def test_the_release_holds_what_students_get(course, tmp_path_factory):
         "course_utils/__init__.py", "course_utils/attention.py", "course_utils/checks/__init__.py",
         "course_utils/checks/questions.json",
     }  # fmt: skip
-    subprocess.run(
-        [sys.executable, "-c", "import course_utils.attention"], cwd=out / "attention-course", check=True
-    )
+    subprocess.run([sys.executable, "-c", "import course_utils.attention"], cwd=out / "attention-course", check=True)
 
 
 def test_the_same_tree_gives_the_same_archive(course, tmp_path_factory):

@@ -84,15 +84,21 @@ def _checked(argument: str, locale: str) -> str:
     """Raise ValueError unless CLDR knows the locale and writes its dates with plain year, month, day, weekday."""
     try:
         Locale.parse(locale)
-    except (UnknownLocaleError, ValueError) as error:
+    except (UnknownLocaleError, ValueError, TypeError) as error:
         raise ValueError(
             f"{argument}: {locale!r} is not a language code that CLDR knows, such as 'en', 'hu' or 'fil'"
         ) from error
     day = dt.date(2026, 3, 5)
     if "".join(text for text, _ in _date_pieces(day, locale)) != dates.format_date(day, "full", locale=locale):
         raise ValueError(f"{argument}: dates in {locale!r} use fields other than year, month, day and weekday")
-    if len(_sentence([day], locale)[0]) < 4:
-        raise ValueError(f"{argument}: dates in {locale!r} are written without spaces, so they have no words to align")
+    # Every weekday, and in a list, which may glue the last word of one date to the first of the next.
+    week = [day + dt.timedelta(n) for n in range(7)]
+    said = {fact for fact in _sentence(week, locale)[1] if fact is not None}
+    if said != {(i, field) for i in range(7) for field in "EMdy"}:
+        raise ValueError(
+            f"{argument}: dates in {locale!r} cannot be aligned word by word: they are written without spaces, "
+            "or a word says two fields at once, or a field is missing"
+        )
     return locale
 
 
@@ -154,7 +160,12 @@ def date_corpus(
     The test pairs are the same for every seed and use only days that training never shows.
     Raises ValueError for numbers below one and for languages that CLDR does not know.
     """
-    for name, value in (("n_train", n_train), ("max_dates", max_dates), ("n_test", n_test)):
+    for name, value in (
+        ("n_train", n_train),
+        ("max_dates", max_dates),
+        ("max_test_dates", max_test_dates),
+        ("n_test", n_test),
+    ):
         if value < 1:
             raise ValueError(f"{name}: got {value}, must be at least 1")
     _checked("source", source), _checked("target", target)

@@ -1,0 +1,288 @@
+"""Compares what an answer did with what the reference did, in the student's terms.
+
+No text here ever contains a number from the reference: only shapes, positions and what was received.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_utils.checks.model import Case, Output
+from course_utils.checks.values import Call, Foreign, Outcome, Raised
+
+RELATIVE, ABSOLUTE = 1e-4, 2e-5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a case failed: a kind ("shape", "value", …) that chooses the hint, a sentence, and the output."""
+
+    kind: str
+    text: str
+    output: int | None = None
+
+
+def first_problem(case: Case, call: Call, outputs: tuple[Output, ...], got: Outcome, want: Outcome) -> Problem | None:
+    """The most telling difference between an outcome and the reference's; None when the case passes."""
+    if got.error is not None:
+        return Problem("error", _tell_error(got.error, call))
+    problem = _structure(outputs, got.value, want.value)
+    if problem is not None:
+        return problem
+    loose = loose_positions(case, call, len(outputs))
+    pairs = list(zip(outputs, as_tuple(got.value), as_tuple(want.value), loose, strict=True))
+    for check in (_shape, _kind, _nan, _value):
+        for number, (output, received, wanted, free) in enumerate(pairs):
+            text = check(output, received, wanted, free)
+            if text:
+                return Problem(check.__name__[1:], text, number if len(pairs) > 1 else 0)
+    if case.keeps_inputs and got.changed:
+        return Problem("changed", _tell_changed(got.changed))
+    if case.repeat and not repeats(got):
+        return Problem("repeat", "Two calls with the same input give different results.")
+    return _gradient_problem(call, got, want)
+
+
+def loose_positions(case: Case, call: Call, count: int) -> tuple[Tensor | None, ...]:
+    """For each output the positions that only have to be finite."""
+    return case.loose(call.arguments) if case.loose else (None,) * count
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """One result or several, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)
+
+
+def close(a: Tensor, b: Tensor) -> Tensor:
+    """Where two tensors of one shape agree; NaN agrees with NaN."""
+    a, b = a.double(), b.double()
+    finite = b[b.isfinite()]
+    scale = max(1.0, float(finite.abs().max())) if finite.numel() else 1.0
+    return torch.isclose(a, b, rtol=RELATIVE, atol=ABSOLUTE * scale, equal_nan=True)
+
+
+def repeats(got: Outcome) -> bool:
+    """Whether the second call gave what the first gave."""
+    if got.second is None:
+        return True
+    if got.second.error is not None:
+        return False
+    return same_values(got.value, got.second.value)
+
+
+def same_values(a: Any, b: Any) -> bool:
+    """Whether two plain values agree in structure, shape, kind and numbers."""
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return (
+            isinstance(a, tuple)
+            and isinstance(b, tuple)
+            and len(a) == len(b)
+            and all(same_values(x, y) for x, y in zip(a, b, strict=True))
+        )
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.shape == b.shape and kind_of(a) == kind_of(b) and bool(close(a, b).all())
+    if isinstance(a, float) and isinstance(b, float):
+        return bool(close(torch.tensor(a), torch.tensor(b)))
+    return type(a) is type(b) and a == b
+
+
+def same_error(a: Raised | None, b: Raised | None) -> bool:
+    """Whether two errors say the same, whatever sizes they mention."""
+    if a is None or b is None:
+        return a is b
+    return a.kind == b.kind and re.sub(r"\d+", "#", a.message) == re.sub(r"\d+", "#", b.message)
+
+
+def same_gradients(a: Outcome, b: Outcome) -> bool:
+    """Whether the same gradients arrived; none at all counts as zeros."""
+    if (a.gradient_error is None) != (b.gradient_error is None):
+        return False
+    for name in a.gradients:
+        x, y = _unless_zero(a.gradients[name]), _unless_zero(b.gradients.get(name))
+        if (x is None) != (y is None) or (x is not None and not same_values(x, y)):
+            return False
+    return True
+
+
+def _unless_zero(gradient: Tensor | None) -> Tensor | None:
+    return None if gradient is None or not gradient.any() else gradient
+
+
+def kind_of(tensor: Tensor) -> str:
+    """The kind of number in a tensor, in words."""
+    if tensor.dtype == torch.bool:
+        return "yes/no values (bool)"
+    if tensor.is_complex():
+        return "complex numbers"
+    return "floating-point numbers" if tensor.is_floating_point() else "whole numbers"
+
+
+def describe(value: Any) -> str:
+    """A received value by type and shape."""
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, Foreign):
+        return value.description
+    if isinstance(value, tuple):
+        return f"{len(value)} results" if len(value) != 1 else "a tuple with one result"
+    if value is None:
+        return "None"
+    return f"a plain {type(value).__name__}"
+
+
+def _structure(outputs: tuple[Output, ...], got: Any, want: Any) -> Problem | None:
+    names = " and ".join(o.name for o in outputs)
+    if got is None:
+        return Problem("structure", "Your function returns None. Does every path end in a `return`?")
+    if isinstance(got, Foreign) and got.description in ("generator", "coroutine"):
+        return Problem("structure", f"Your function makes a {got.description} (`yield` or `async`), not a result.")
+    if len(outputs) > 1:
+        if not isinstance(got, tuple) or len(got) != len(outputs):
+            return Problem(
+                "structure", f"Expected {len(outputs)} results ({names}), your function returns {describe(got)}."
+            )
+    elif isinstance(got, tuple):
+        return Problem("structure", f"Expected one result ({names}), your function returns {describe(got)}.")
+    for number, (output, received) in enumerate(zip(outputs, as_tuple(got), strict=True)):
+        if not isinstance(received, Tensor):
+            return Problem(
+                "structure", f"Expected a tensor as {output.name}, your function returns {describe(received)}.", number
+            )
+    return None
+
+
+def _shape(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
+    if got.shape == want.shape:
+        return ""
+    names = output.axis_names(want.dim())
+    text = f"{output.name}: expected shape {_shaped(want, names)}, received {tuple(got.shape)}."
+    if got.dim() == want.dim() <= 4:
+        for order in permutations(range(want.dim())):
+            if tuple(want.shape[i] for i in order) == tuple(got.shape):
+                return f"{text} The axes are there, in the order {', '.join(names[i] for i in order)}."
+    return text
+
+
+def _shaped(tensor: Tensor, names: tuple[str, ...]) -> str:
+    if not names:
+        return "() (a single number)"
+    return f"{tuple(tensor.shape)} = ({', '.join(names)})"
+
+
+def _kind(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
+    if kind_of(got) == kind_of(want):
+        return ""
+    return f"{output.name}: expected {kind_of(want)}, received {kind_of(got)}."
+
+
+def _nan(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
+    wanted = want.isfinite()
+    if free is not None:
+        wanted = wanted | free.expand(want.shape)
+    bad = ~got.isfinite() & wanted
+    if not bad.any():
+        return ""
+    what = "NaN" if got[bad].isnan().any() else "infinite numbers"
+    text = f"{output.name}: {what} in {_share(bad)}{_first(output, bad)}."
+    if free is not None and not (bad & ~free.expand(want.shape)).any():
+        text += " That is exactly where the mask allows nothing: any finite numbers would do there."
+    return text
+
+
+def _value(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
+    wrong = ~close(got, want)
+    if free is not None:
+        wrong &= ~free.expand(want.shape)
+    if not wrong.any():
+        return ""
+    if wrong.dim() == 0:
+        return f"{output.name}: a single number, as it should be, but not the right one."
+    sentences = [f"{output.name}: the shape is right, the numbers differ in {_share(wrong)}{_first(output, wrong)}."]
+    sentences += _confined(output, wrong)
+    if output.weights:
+        sentences += _about_weights(output, got, want, free)
+    return " ".join(sentences)
+
+
+def _share(wrong: Tensor) -> str:
+    count, total = int(wrong.sum()), wrong.numel()
+    if total == 1:
+        return "its only place"
+    return f"all {total} places" if count == total else f"{count} of {total} places"
+
+
+def _first(output: Output, wrong: Tensor) -> str:
+    if wrong.dim() == 0:
+        return ""
+    position = wrong.nonzero()[0].tolist()
+    names = output.axis_names(wrong.dim())
+    return ", first at " + ", ".join(f"{n} {i}" for n, i in zip(names, position, strict=True)) + " (counted from 0)"
+
+
+def _confined(output: Output, wrong: Tensor) -> list[str]:
+    """Where the differences are confined to a part of an axis."""
+    found = []
+    for axis, name in enumerate(output.axis_names(wrong.dim())):
+        others = [i for i in range(wrong.dim()) if i != axis]
+        touched = wrong.any(dim=others) if others else wrong
+        if name in ("feature", "vocabulary") or touched.all() or touched.numel() == 1:
+            continue
+        where = ", ".join(str(i) for i in touched.nonzero().flatten().tolist())
+        found.append(f"Only {name} {where} is affected.")
+    return found[:2]
+
+
+def _about_weights(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> list[str]:
+    said = []
+    keep = torch.ones_like(want, dtype=torch.bool) if free is None else ~free.expand(want.shape)
+    if bool(((want == 0) & (got.abs() > 1e-6) & keep).any()):
+        said.append("A key that the mask hides still gets weight.")
+    rows_off = ~torch.isclose(got.double().sum(-1), torch.ones(()).double(), atol=1e-3) & keep.any(-1)
+    if rows_off.any():
+        names = output.axis_names(got.dim())
+        axis = next((i for i in range(got.dim() - 1) if _sums_to_one(got, i)), None)
+        said.append("The weights of a row (over the keys) do not sum to one.")
+        if axis is not None:
+            said.append(f"They sum to one over the axis `{names[axis]}` instead.")
+    return said
+
+
+def _sums_to_one(weights: Tensor, axis: int) -> bool:
+    sums = weights.double().sum(axis)
+    return bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
+
+
+def _gradient_problem(call: Call, got: Outcome, want: Outcome) -> Problem | None:
+    if not call.gradients_of or same_gradients(got, want):
+        return None
+    if got.gradient_error is not None:
+        return Problem("gradient", f"No gradient could be computed: {_tell_error(got.gradient_error, call)}")
+    missing = [n for n, g in got.gradients.items() if _unless_zero(g) is None and want.gradients[n] is not None]
+    names = ", ".join(f"`{n}`" for n in missing or call.gradients_of)
+    if missing:
+        return Problem("gradient", f"The result is right, but no gradient reaches {names}.")
+    return Problem("gradient", f"The result is right, but the gradients with respect to {names} are not.")
+
+
+def _tell_changed(changed: tuple[str, ...]) -> str:
+    names = " and ".join(f"`{n}`" for n in changed)
+    verb = "is" if len(changed) == 1 else "are"
+    return f"After the call {names} {verb} not what the caller passed in: your code writes into its arguments."
+
+
+def _tell_error(error: Raised, call: Call) -> str:
+    if error.kind == "TypeError" and error.line is None and "argument" in error.message:
+        return (
+            f"Your function cannot be called with the {len(call.arguments)} arguments "
+            f"({', '.join(call.arguments)}), in this order: {error.message}"
+        )
+    if error.kind == "RecursionError":
+        return "Your function calls itself without end (RecursionError). What ends the recursion?"
+    where = f" in line {error.line}: `{error.source}`" if error.line and error.source else ""
+    if not where and error.line:
+        where = f" in line {error.line}"
+    return f"Your code raises {error.kind}{where}" + (f" — {error.message}" if error.message else "")

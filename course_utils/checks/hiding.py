@@ -1,0 +1,73 @@
+"""Right and wrong ways to hide keys from a softmax; shared by all exercises with an attention mask.
+
+Each takes scores (..., Tk) and a mask that broadcasts to them, True = may attend, or None.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor
+
+from course_utils.checks.model import Steps
+
+Hide = Callable[[Tensor, Tensor | None], Tensor]
+MINUS_INF = float("-inf")
+
+
+def hide(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Right: a hidden score becomes minus infinity."""
+    return scores if mask is None else scores.masked_fill(~mask, MINUS_INF)
+
+
+def normalise(scores: Tensor) -> Tensor:
+    """Right: softmax over the keys."""
+    return scores.softmax(-1)
+
+
+def settle(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """Right: a row that may attend to nothing gets zeros instead of NaN."""
+    return weights if mask is None else weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+
+
+def when_masked(change: Callable[[Tensor, Tensor], Tensor]) -> Hide:
+    """A step that does nothing without a mask."""
+    return lambda scores, mask: scores if mask is None else change(scores, mask)
+
+
+def fill(value: float) -> Hide:
+    """Hidden scores become `value`."""
+    return when_masked(lambda scores, mask: scores.masked_fill(~mask, value))
+
+
+def add_if_hidden(value: float) -> Hide:
+    """`value` is added to hidden scores."""
+    return when_masked(lambda scores, mask: scores + (~mask).to(scores.dtype) * value)
+
+
+def with_and_without_care(*steps: Steps) -> tuple[Steps, ...]:
+    """Each way twice: with care for rows that may see nothing, and without."""
+    return tuple(way for step in steps for way in (step, {"settle": lambda weights, mask: weights} | step))
+
+
+KEEP: Steps = {"hide": lambda scores, mask: scores}
+INVERTED: tuple[Steps, ...] = (
+    {"hide": when_masked(lambda s, m: s.masked_fill(m, MINUS_INF))},
+    {"hide": when_masked(lambda s, m: s.masked_fill(m, MINUS_INF)), "settle": lambda w, m: w},
+    {"hide": when_masked(lambda s, m: s.masked_fill(m, -1e9)), "settle": lambda w, m: w},
+    {"hide": when_masked(lambda s, m: s.masked_fill(m, MINUS_INF)), "settle": lambda w, m: w.nan_to_num(0.0)},
+)
+AFTER_SOFTMAX: tuple[Steps, ...] = (
+    {"hide": lambda s, m: s, "settle": lambda w, m: w if m is None else w.masked_fill(~m, 0.0)},
+)
+
+
+def _divide_again(tiny: float) -> Steps:
+    def settle(weights: Tensor, mask: Tensor | None) -> Tensor:
+        kept = weights if mask is None else weights.masked_fill(~mask, 0.0)
+        return kept if mask is None else kept / (kept.sum(-1, keepdim=True) + tiny)
+
+    return {"hide": lambda s, m: s, "settle": settle}
+
+
+RENORMALISED: tuple[Steps, ...] = tuple(_divide_again(tiny) for tiny in (0.0, 1e-9, 1e-8, 1e-12))
+MULTIPLIED: tuple[Steps, ...] = ({"hide": when_masked(lambda s, m: s * m)}, {"hide": fill(0.0)})
+NOT_SETTLED: tuple[Steps, ...] = ({"settle": lambda weights, mask: weights},)

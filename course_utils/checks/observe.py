@@ -1,0 +1,80 @@
+"""What is said about a failing case when no misconception explains it: what was observed, and how to look closer."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from course_utils.checks.answers import LocalAnswer
+from course_utils.checks.compare import Problem, same_values
+from course_utils.checks.model import Case, Exercise
+from course_utils.checks.report import Finding
+from course_utils.checks.values import Answer, Call, Outcome, leaves
+
+KIND_HINTS = {
+    "error": "Read the last line of the message first. Which shapes or types meet in the line it names?",
+    "structure": "Compare your `return` line with the docstring: how many results, in which order?",
+    "shape": "Print the shape after every line. Which line is the first one with a shape you did not expect?",
+    "kind": "Print `result.dtype`. Which line turned the numbers into another kind?",
+    "nan": "NaN spreads. Which line makes the first one: a division by zero, exp of a large number, inf - inf?",
+    "value": "Take an input so small that you can compute the result by hand, and compare line by line.",
+    "changed": "Operations that end in an underscore, `+=` on a tensor and assignment to a slice write in place.",
+    "repeat": "What in your code is random, or remembers the call before?",
+    "gradient": "Which of your operations leave the graph: detach, .data, .item(), no_grad, a copy into a new tensor?",
+}
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """What an answer did in one case, and what is wrong with it."""
+
+    case: Case
+    outcome: Outcome
+    problem: Problem | None
+
+
+def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wanted: Outcome) -> Finding:
+    """The finding for a failing case that no misconception explains."""
+    text = run.problem.text if run.problem.text.endswith((".", "?")) else f"{run.problem.text}."
+    sentences = [text]
+    if run.problem.kind == "value":
+        idle = _without_influence(exercise, answer, call.forward_only(), run.outcome, wanted)
+        if idle:
+            sentences.append(f"Changing {' or '.join(idle)} does not change your result.")
+    sentences.append(f"(Case “{run.case.name}”: {run.case.shows}.)")
+    hints = (KIND_HINTS[run.problem.kind], *exercise.hints[1:])
+    return Finding(" ".join(sentences), None, hints, run.case.name)
+
+
+def _without_influence(exercise: Exercise, answer: Answer, call: Call, got: Outcome, wanted: Outcome) -> list[str]:
+    """Arguments that should matter in this case and change nothing in the answer's result."""
+    reference, idle = LocalAnswer(exercise.reference), []
+    for name, tensor in leaves(call.arguments):
+        moved = _with(call, name, _moved(tensor))
+        if moved is None or not same_values(answer.call(moved).value, got.value):
+            continue
+        if not same_values(reference.call(moved).value, wanted.value):
+            idle.append(f"`{name}`")
+    return idle
+
+
+def _moved(tensor: Tensor) -> Tensor | None:
+    if tensor.is_floating_point():
+        return 0.5 * tensor + 0.3
+    if tensor.dtype == torch.bool:
+        return torch.ones_like(tensor)
+    return None
+
+
+def _with(call: Call, name: str, value: Tensor | None) -> Call | None:
+    if value is None:
+        return None
+    arguments = {
+        key: {k: value if f"{key}[{k!r}]" == name else v for k, v in entry.items()}
+        if isinstance(entry, dict)
+        else entry
+        for key, entry in call.arguments.items()
+    }
+    if name in arguments:
+        arguments[name] = value
+    return Call(arguments)

@@ -1,0 +1,119 @@
+"""Runs an exercise's cases on an answer and makes the report; `check` is what a notebook calls."""
+
+import difflib
+from typing import Any
+
+from torch import Tensor
+
+from course_utils import parts
+from course_utils.checks.answers import LocalAnswer, untouched
+from course_utils.checks.compare import first_problem
+from course_utils.checks.diagnose import Bench, advice, bench, explain
+from course_utils.checks.exercises import EXERCISES
+from course_utils.checks.model import Exercise
+from course_utils.checks.observe import CaseRun
+from course_utils.checks.report import FAILED, NOT_DONE, PASSED, CaseResult, Finding, Report
+from course_utils.checks.values import Answer, Outcome
+
+
+def check(obj: Any, exercise: str | None = None, *, seed: int = 0) -> Report:
+    """Check an answer and say what is right and what is not.
+
+    obj: the student's function. The exercise is found by its name, or named by `exercise`.
+    seed: draws other inputs of the same kind.
+    Never raises because of what a student wrote; raises ValueError where `exercise` names no exercise.
+    """
+    if exercise is not None and (not isinstance(exercise, str) or exercise not in EXERCISES):
+        raise ValueError(f"check(..., {exercise!r}): there is no exercise of that name. {_near(exercise)}")
+    name = exercise if exercise is not None else _name_of(obj)
+    if name not in EXERCISES:
+        return _unusable(exercise or "check", obj, name)
+    if isinstance(obj, str | Tensor | type) or not callable(obj):
+        return _unusable(name, obj, name if isinstance(obj, str) else _name_of(obj))
+    report = run_exercise(EXERCISES[name], LocalAnswer(obj), seed)
+    parts.remember(obj, report)  # not in run_exercise: a grader remembers nothing
+    return report
+
+
+def run_exercise(exercise: Exercise, answer: Answer, seed: int = 0) -> Report:
+    """Run every case of an exercise on an answer, wherever that answer lives."""
+    with untouched():
+        at = bench(exercise, seed)
+        runs: list[CaseRun] = []
+        for number, case in enumerate(exercise.cases):
+            outcome = answer.call(at.calls[number])
+            if not runs and _is_stub(outcome):
+                return Report(exercise.name, 0, exercise.max_points, False, NOT_DONE, optional=exercise.optional)
+            problem = first_problem(case, at.calls[number], exercise.outputs, outcome, at.wanted[number])
+            runs.append(CaseRun(case, outcome, problem))
+        return _report(at, answer, runs)
+
+
+def _report(at: Bench, answer: Answer, runs: list[CaseRun]) -> Report:
+    results = tuple(
+        CaseResult(r.case.name, r.case.shows, 0 if r.problem else r.case.points, r.case.points)
+        for r in runs
+        if r.case.points
+    )
+    passed = all(r.problem is None or not r.case.points for r in runs)
+    return Report(
+        exercise=at.exercise.name,
+        points=sum(r.points for r in results),
+        max_points=at.exercise.max_points,
+        passed=passed,
+        state=PASSED if passed else FAILED,
+        findings=() if passed else tuple(explain(at, answer, runs)),
+        notes=tuple(advice(at, runs)) if passed else (),
+        cases=results,
+        optional=at.exercise.optional,
+    )
+
+
+def _is_stub(outcome: Outcome) -> bool:
+    """An untouched exercise raises NotImplementedError itself; torch raises it too, from inside."""
+    error = outcome.error
+    return error is not None and error.kind == "NotImplementedError" and error.by_student
+
+
+def _name_of(obj: Any) -> str:
+    if isinstance(obj, str):
+        return obj
+    try:
+        name = obj.__name__
+    except Exception:
+        return ""
+    return name if isinstance(name, str) else ""
+
+
+def _near(name: Any) -> str:
+    close = difflib.get_close_matches(str(name), EXERCISES, n=3, cutoff=0.5)
+    if close:
+        return f"Did you mean {' or '.join(repr(c) for c in close)}?"
+    return f"The exercises are: {', '.join(EXERCISES)}."
+
+
+def _unusable(exercise: str, obj: Any, name: str) -> Report:
+    """A report on something that cannot be checked: it says what to pass instead."""
+    known, shown = exercise in EXERCISES, name[:60]
+    if isinstance(obj, str):
+        message = f"You passed a text. Pass the function itself, without quotes: check({shown})."
+    elif isinstance(obj, type) and known:
+        message = f"`{shown}` is a class; this exercise asks for a function. Define it with `def`."
+    elif callable(obj):
+        called = f"`{shown}`" if shown else "This function"
+        message = f"{called} does not say which exercise it answers. {_near(name) if shown else ''}".strip()
+        message += ' Name it: check(my_function, "rnn_step").'
+    else:
+        message = (
+            f"You passed a value (of type {type(obj).__name__}), perhaps the result of a call. Pass the function "
+            "itself, without parentheses after its name: check(rnn_step), not check(rnn_step(x, h, ...))."
+        )
+    maximum = EXERCISES[exercise].max_points if known else 10
+    return Report(exercise, 0, maximum, False, FAILED, (Finding(message, None, _PASSING_HINTS),))
+
+
+_PASSING_HINTS = (
+    "What stands between the parentheses of `check(...)`?",
+    "The name after `def` is the name of the exercise, letter for letter.",
+    "def rnn_step(x, h, W_xh, W_hh, b): ... and then check(rnn_step)",
+)

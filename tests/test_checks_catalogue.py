@@ -1,0 +1,102 @@
+"""The catalogue and the cases are well formed: ids, hints, points, and inputs that can tell right from wrong."""
+
+from itertools import chain
+
+import pytest
+import torch
+
+from course_utils.checks import EXERCISES
+from course_utils.checks.diagnose import bench
+from course_utils.checks.values import leaves
+
+ALL = EXERCISES.values()
+each_exercise = pytest.mark.parametrize("exercise", ALL, ids=list(EXERCISES))
+
+
+def test_ids_are_unique():
+    ids = [m.id for exercise in ALL for m in exercise.misconceptions]
+    assert len(ids) == len(set(ids))
+
+
+@each_exercise
+def test_every_misconception_has_a_sentence_three_hints_and_runs(exercise):
+    for misconception in exercise.misconceptions:
+        assert misconception.says.endswith("."), misconception.id
+        assert len(misconception.hints) == 3, misconception.id
+        assert all(hint.strip() for hint in misconception.hints), misconception.id
+        assert misconception.variants, misconception.id
+
+
+@each_exercise
+def test_cases_share_ten_points(exercise):
+    assert exercise.max_points == 10
+    assert len(exercise.hints) == 3
+    assert len({case.name for case in exercise.cases}) == len(exercise.cases)
+    assert all(case.note for case in exercise.cases if not case.points)
+    assert exercise.cases[0].points > 0
+
+
+@each_exercise
+def test_a_case_is_the_same_for_the_same_seed_and_another_for_another(exercise):
+    differs = False
+    for case in exercise.cases:
+        first, second, other = case.call(5), case.call(5), case.call(6)
+        for (_, a), (_, b), (_, c) in zip(*map(_tensors, (first, second, other)), strict=True):
+            assert torch.equal(a, b)
+            differs = differs or not torch.equal(a, c)
+    assert differs
+
+
+def _tensors(call):
+    return list(leaves(call.arguments))
+
+
+@each_exercise
+def test_arguments_are_kept_and_calls_repeat_in_some_case(exercise):
+    counted = [case for case in exercise.cases if case.points]
+    assert any(case.keeps_inputs for case in counted)
+    assert any(case.repeat for case in counted)
+
+
+@each_exercise
+def test_the_reference_is_finite_everywhere(exercise):
+    for outcome in bench(exercise, 0).wanted:
+        assert outcome.error is None
+        assert outcome.gradient_error is None
+        values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
+        gradients = [g for g in outcome.gradients.values() if g is not None]
+        assert all(t.isfinite().all() for t in chain(values, gradients))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_masks_hide_and_show_a_key_in_every_row_where_values_count(seed):
+    for exercise in ALL:
+        for case in exercise.cases:
+            arguments = case.call(seed).arguments
+            mask = arguments.get("mask", arguments.get("enc_mask"))
+            if mask is not None and case.loose is None:
+                assert mask.any(-1).all(), f"{exercise.name}: {case.name}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_low_scores_are_low(seed):
+    """The case exists to tell a hidden score of -10 or 0 from minus infinity: visible scores must lie far below."""
+    for case in EXERCISES["scaled_dot_product_attention"].cases:
+        if case.name == "low scores":
+            a = case.call(seed).arguments
+            scores = a["q"] @ a["k"].transpose(-2, -1) / a["q"].shape[-1] ** 0.5
+            assert (scores[a["mask"].expand_as(scores)] < -25).all()
+    for case in EXERCISES["additive_attention"].cases:
+        if case.name == "low scores":
+            a = case.call(seed).arguments
+            scores = torch.tanh((a["query"] @ a["W_q"]).unsqueeze(1) + a["keys"] @ a["W_k"]) @ a["v"]
+            assert (scores[a["mask"]] < -25).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_end_at_different_steps_where_they_should(seed):
+    (case,) = [c for c in EXERCISES["greedy_decode"].cases if c.name == "rows that end at different steps"]
+    number = EXERCISES["greedy_decode"].cases.index(case)
+    tokens = bench(EXERCISES["greedy_decode"], seed).wanted[number].value
+    ends = (tokens == bench(EXERCISES["greedy_decode"], seed).calls[number].arguments["eos_id"]).int().argmax(1)
+    assert len(set(ends.tolist())) == len(ends)
