@@ -1,15 +1,8 @@
 """The build with real kernels, and nbgrader's own autograder on what it made. Few tests: kernels are slow."""
 
-import os
-import sys
-from pathlib import Path
-
-import nbformat
 import pytest
 from fixtures.lessons.tools import CELL, SOLVED, STUDENT, fake_run, load, make_course, tree, write
-from nbgrader.api import Gradebook
-from nbgrader.apps import NbGraderAPI
-from traitlets.config import Config
+from fixtures.school import autograde
 
 from course_utils.authoring import BuildError, build, check, pipeline
 
@@ -92,46 +85,12 @@ def test_a_failing_solution_is_located_and_leaves_the_old_one(tmp_path, monkeypa
 @pytest.fixture
 def gradebook(tmp_path, monkeypatch):
     """The notebooks of the sample, handed out and graded by nbgrader itself: {student: {cell: points}}."""
-    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     root = tmp_path / "course"
     root.mkdir()
     make_course(root, monkeypatch)
-    school = tmp_path / "school"
-    stub, solved = load(root, STUDENT), load(root, SOLVED)
-    # A finished submission is the handed-out notebook with the solution cells filled in.
-    done = nbformat.from_dict(stub)
-    for cell, right in zip(done.cells, solved.cells, strict=True):
-        if cell.metadata.get("nbgrader", {}).get("solution"):
-            cell.source = right.source
-    for place, notebook in {
-        "source/01": stub,
-        "submitted/stub/01": load(root, STUDENT),
-        "submitted/done/01": done,
-    }.items():
-        (school / place).mkdir(parents=True)
-        nbformat.write(notebook, school / place / "01_sample.ipynb")
-
-    config = Config()
-    config.CourseDirectory.root = str(school)
-    config.CourseDirectory.db_url = f"sqlite:///{school / 'gradebook.db'}"
-    # The stubs are in the notebooks already; nbgrader would put its own over them.
-    config.ClearSolutions.enabled = False
-    monkeypatch.chdir(tmp_path)
-    api = NbGraderAPI(config=config)
-    assert api.generate_assignment("01")["success"]
-    for student in ("stub", "done"):
-        result = api.autograde("01", student)
-        assert result["success"], result
-    handed_out = nbformat.read(school / "release" / "01" / "01_sample.ipynb", as_version=4)
-    assert [cell.source for cell in handed_out.cells] == [cell.source for cell in load(root, STUDENT).cells]
-    with Gradebook(config.CourseDirectory.db_url) as book:
-        grades = {
-            student: {
-                grade.name: (grade.auto_score, grade.max_score, grade.needs_manual_grade)
-                for grade in book.find_submission_notebook("01_sample", "01", student).grades
-            }
-            for student in ("stub", "done")
-        }
+    stub = load(root, STUDENT)
+    grades, handed_out = autograde(tmp_path / "school", "01_sample", stub, load(root, SOLVED), monkeypatch)
+    assert handed_out == [cell.source for cell in stub.cells]
     return grades
 
 
