@@ -29,7 +29,7 @@ def setup(lesson: str | int) -> None:
     """
     global _lesson  # noqa: PLW0603  (one notebook, one kernel, one lesson)
     number = str(lesson).strip()
-    if not number.isdigit():
+    if not number.isdecimal():
         raise ValueError(f'setup: lesson is the number of the notebook, as in setup("01"); got {lesson!r}')
     if sys.version_info < OLDEST:
         version = ".".join(map(str, sys.version_info[:3]))

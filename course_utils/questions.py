@@ -119,7 +119,7 @@ def load() -> dict[str, dict[str, Any]]:
 
 
 def inline_html(text: str) -> str:
-    """Inline Markdown as HTML: `code` and **strong**; $mathematics$ is left for the notebook to set."""
+    """Inline Markdown as HTML: `code`, **strong** and *emphasis*; $mathematics$ is left for the notebook to set."""
     out = []
     for part in re.split(r"(`[^`]+`|\$[^$]+\$)", text):
         safe = html.escape(part, quote=False)
@@ -128,7 +128,8 @@ def inline_html(text: str) -> str:
         elif part.startswith("$") and part.endswith("$") and len(part) > 2:
             out.append(safe)
         else:
-            out.append(re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", safe))
+            strong = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", safe)
+            out.append(re.sub(r"\*(\S(?:[^*]*\S)?)\*", r"<em>\1</em>", strong))
     return "".join(out)
 
 
@@ -180,6 +181,8 @@ def _record_file(question: str) -> Path:
 def _unknown(question: str, known: dict[str, Any]) -> str:
     if not known:
         return "No questions are known yet: course_utils/checks/questions.json is missing. Run `course build`."
+    if question.rsplit(".", maxsplit=1)[-1].startswith("W"):
+        return "Questions in your own words are read by a person: write below the question itself."
     near = difflib.get_close_matches(question, known, n=3, cutoff=0.5) or sorted(known, key=_order)[:3]
     return f"There is no such question. Did you mean {' or '.join(near)}?"
 

@@ -187,6 +187,8 @@ def translate(
 
     Raises ValueError for no sentence and for words that are not in the source vocabulary.
     """
+    if isinstance(sentences, str):
+        raise ValueError(f"sentences: got one string; pass lists of words, as in [{sentences.split()!r}]")
     source, lengths = pad([[*corpus.source_vocab.encode(words), Vocab.eos_id] for words in sentences])
     batch = Batch(source, lengths, source[:, :0])
     begin = torch.full((len(sentences), 1), Vocab.bos_id)

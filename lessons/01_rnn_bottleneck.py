@@ -25,10 +25,10 @@
 # %%
 try:
     from course_utils import answer, check, claim, question_points, setup, use
-except ModuleNotFoundError:
+except ModuleNotFoundError as missing:
     raise ImportError(
-        "This kernel does not know the course. Start JupyterLab with `python3 course.py lab` (Windows: "
-        "`py course.py lab`) from the course folder, or pick the course's own kernel under Kernel > Change Kernel."
+        f"This kernel lacks {missing.name}. Start JupyterLab with `python3 course.py lab` (Windows: `py -3 course.py lab`) "
+        "from the course folder, or in an editor, choose the Python in the course's .venv as the kernel."
     ) from None
 
 setup("01")
@@ -57,7 +57,7 @@ from course_utils.training import n_parameters, seed_everything
 # |---|---|---|---|
 # | one to many | captioning a picture | one vector | a sentence |
 # | many to one | classifying a video | frames | one label |
-# | many to many | translation | a sentence | a sentence, of another length |
+# | many to many | translation | a sentence | a sentence, often of another length |
 #
 # Each takes two lines. Look at the shapes; nothing is trained yet.
 
@@ -65,7 +65,7 @@ from course_utils.training import n_parameters, seed_everything
 seed_everything(0)
 gru = nn.GRU(input_size=8, hidden_size=16, batch_first=True)
 
-picture, caption = torch.randn(1, 1, 16), torch.randn(1, 5, 8)  # one picture; five caption words, embedded
+picture, caption = torch.randn(1, 1, 16), torch.randn(1, 5, 8)  # one picture; the five words said so far
 states, _ = gru(caption, picture)  # one to many: the picture is where the state begins
 captioning = nn.Linear(16, 100)(states)
 
@@ -113,13 +113,17 @@ W_xh = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
 W_hh = torch.tensor([[0.5, 0.0], [0.5, 0.5]])
 b = torch.tensor([0.0, 0.1])
 
-h = torch.zeros(2)
+h = [0.0, 0.0]
 rows, by_hand = [], []
-for word, x_t in zip(words, x, strict=True):
+for word, x_t in zip(words, x.tolist(), strict=True):
     before = h
-    h = torch.tanh(x_t @ W_xh + before @ W_hh + b)
+    h = [
+        math.tanh(sum(x_t[i] * W_xh[i, j].item() + before[i] * W_hh[i, j].item() for i in range(2)) + b[j].item())
+        for j in range(2)
+    ]
     by_hand.append(h)
-    rows.append((word, *(v.item() for v in (*x_t, *before, *h))))
+    rows.append((word, *x_t, *before, *h))
+by_hand = torch.tensor(by_hand)
 plots.table(
     rows,
     header=("word", "x[0]", "x[1]", "h before [0]", "h before [1]", "h after [0]", "h after [1]"),
@@ -167,9 +171,9 @@ with torch.no_grad():  # torch keeps weights as (out, in), and two biases of whi
     batched, _ = rnn(x.unsqueeze(0))
 
 claim(
-    "a loop over your step gives the states computed by hand", torch.allclose(torch.stack(looped), torch.stack(by_hand))
+    "a loop over your step gives the states computed by hand", torch.allclose(torch.stack(looped), by_hand, atol=1e-6)
 )
-claim("nn.RNN with the same weights gives them, too", torch.allclose(batched[0], torch.stack(by_hand), atol=1e-6))
+claim("nn.RNN with the same weights gives them, too", torch.allclose(batched[0], by_hand, atol=1e-6))
 
 # %% [markdown] question="01.1"
 # **Predict.** You feed the RNN a sentence of 3 words, then a book of 100,000 words. How many numbers does its final
@@ -188,7 +192,7 @@ claim("nn.RNN with the same weights gives them, too", torch.allclose(batched[0],
 # ### END ANSWER
 
 # %% [markdown]
-# ## 3 Influence dies with distance
+# ## 3 How far does influence reach?
 #
 # A word at the start of a paragraph can decide a word at its end. In an RNN the news has to pass through every state
 # in between: the **interaction distance** of two words that stand $k$ words apart is $k$ steps.
@@ -204,7 +208,7 @@ claim("nn.RNN with the same weights gives them, too", torch.allclose(batched[0],
 # \end{aligned}
 # $$
 #
-# Multiply many numbers a little below one and you get almost nothing.
+# What do fifty factors do to a number?
 
 # %% [markdown] question="01.2"
 # **Predict.** A freshly initialised RNN with 32 features reads 101 random vectors. How much weaker is the influence
@@ -216,7 +220,7 @@ claim("nn.RNN with the same weights gives them, too", torch.allclose(batched[0],
 #
 # ### BEGIN ANSWER
 # right: c
-# a: A sum of 50 terms would behave like that. Here 50 factors are *multiplied*.
+# a: That would be 1/k. Here 50 factors are *multiplied*, not divided by 50.
 # b: The weights are the same, but they are applied 50 times over, and each time the influence shrinks by a factor.
 # c: Yes: a factor for each step, multiplied. The next cell measures it.
 # ### END ANSWER
@@ -237,13 +241,13 @@ display(
     plots.lines(
         curve,
         {
-            # Below 1e-12 a number is zero for every practical purpose; the figure stops there.
             name: [max(v, 1e-12) for v in experiments.influence(layer, curve)]
             for name, layer in experiments.LAYERS.items()
         },
         xlabel="distance k (steps back)",
         ylabel="influence (norm of gradient)",
         title="Recurrent layers forget exponentially; paths that skip do not",
+        caption="Cut off at 1e-12: below that, influence is nothing for every practical purpose",
         logy=True,
     )
 )
@@ -260,14 +264,12 @@ claim(
 )
 
 # %% [markdown]
-# **What you see.** On the logarithmic axis the recurrent layers are straight lines downwards: a factor per step. The
-# RNN is below $10^{-16}$ after 50 steps; single-precision numbers cannot even represent its influence after 100. The **gated** layers
-# fall more slowly, above all an LSTM whose forget gate starts open (bias 1): its cell is a *highway* on which the
-# old content is multiplied by a number close to one and added to, not pushed through a matrix and a $\tanh$.
+# **What you see.** Above the cut the recurrent layers are straight lines downwards: a factor per step. For the RNN it is about 0.43 (torch starts $W_{hh}$ so that it shrinks a vector to about 0.58, the $\tanh$ does the
+# rest), and $0.43^{50}$ is about $10^{-18}$. Another initialisation, an orthogonal $W_{hh}$ for instance, dies far more slowly: the *form* of the curve is the law, the factor is a choice. The **gated** layers fall more
+# slowly, above all an LSTM whose forget gate starts open (bias 1): its cell is a *highway* on which the old content is multiplied by about 0.73 at first (0.5 without the bias) and added to, not pushed through a matrix.
 #
-# The two lines that stay up do not walk step by step. A dilated convolution reaches 100 positions back in 7 layers
-# (each doubles the reach, and each adds its input back: a residual connection). Attention, the subject of the next
-# notebooks, reaches every position in **one** step.
+# The two lines that stay up do not walk step by step. The dilated convolution reaches 255 positions back with 8 layers: each doubles the reach, so the path grows like $\log_2 k$. (That its line is *high* is the merit of the residual connection
+# around each layer; that it is *flat* comes from the short path.) Attention, the subject of the next notebooks, reaches every position in **one** step.
 #
 # **What you might wrongly conclude.** "Attention has the strongest gradients." No: at distance 1 its influence is the *smallest* of
 # all, because one head spreads its attention over 100 positions. What matters is that the line is flat. And these are numbers at initialisation:
@@ -283,8 +285,8 @@ claim(
 #
 # ### BEGIN ANSWER
 # right: c
-# a: Look at the table above: at 50 steps the RNN's influence is below 1e-16. There is nothing for training to hold on to.
-# b: Gates help, from about 5 symbols to about 10 or 20 in this short training; 40 is still too far.
+# a: Look at the table above: at 50 steps the RNN's influence is about 1e-18. There is nothing for training to hold on to.
+# b: Gates help, from about 5 symbols to about 10 in this short training; 40 is still too far.
 # c: Yes. The contrast is between paths whose length grows with the distance and paths that are short. Note that the
 #   CNN is among the winners: short paths, not attention as such, make the difference here.
 # ### END ANSWER
@@ -314,8 +316,8 @@ claim(
 )
 
 # %% [markdown]
-# **What you see.** What could be reached by gradients at the start is what is learned: the RNN manages 5 symbols, the LSTM 10, and
-# the layers with short paths do not notice the distance. The next table has more layers, more distances and three seeds; the order is the same in each of them.
+# **What you see.** What is learned fits what gradients could reach at the start: the RNN manages 5 symbols, the LSTM 10, and the layers with short paths do not notice the distance. The next table has more layers, more distances and
+# three seeds; the split between long and short paths is the same in all of them.
 
 # %%
 full = measured.load("recall")
@@ -345,7 +347,7 @@ plots.table(
 #
 # With $z = 1$ the state passes untouched, and so does its gradient: that is the highway. The LSTM has the same idea
 # in its cell, $c' = f \odot c + i \odot g$. Both conventions for $z$ occur in the literature; ours is the one above:
-# **z keeps**.
+# **z keeps**. (torch's `nn.GRU` applies $r$ after the product with $U_2$; ours, as in the original paper, before it.)
 
 
 # %% exercise="gru_step" minutes=15 difficulty=2 optional=true
@@ -383,18 +385,19 @@ claim("with the update gate at 1 the state passes unchanged", torch.allclose(gat
 #
 # Our task for notebooks 01, 02 and 06: sentences that list long dates, from English to Hungarian. The words are real
 # (they come from Unicode's language data), there are endlessly many sentences, and every translation has exactly one
-# right form. Hungarian writes *year, month, day, weekday*, so the words change places.
+# right form. Hungarian writes *year, month, day, weekday*, so the words
+# change places. (Here only the order changes. In general the number of words does, too.)
 
 # %%
 corpus = date_corpus("hu", seed=0)  # 8,000 sentences with 1 to 6 dates to train on, 1 to 8 dates to test on
 pair = corpus.test[2][0]
-display(plots.sentence_pair(pair.source, pair.target, pair.alignment, title="English above, Hungarian below"))
+display(plots.sentence_pair(pair.source, pair.target, pair.alignment, title="A sentence and its translation"))
 plots.table(
     [
         ("training sentences", len(corpus.train)),
         ("test sentences for each number of dates", len(corpus.test[1])),
-        ("English words", len(corpus.source_vocab)),
-        ("Hungarian words", len(corpus.target_vocab)),
+        ("English words (with three markers: padding, begin, end)", len(corpus.source_vocab)),
+        ("Hungarian words (the same)", len(corpus.target_vocab)),
         ("words in a sentence of 1 date", len(corpus.test[1][0].source)),
         ("words in a sentence of 8 dates", len(corpus.test[8][0].source)),
     ],
@@ -432,7 +435,7 @@ def seq2seq_encode(emb, lengths, W_xh, W_hh, b):
 # 1. Loop over time. Which sentences have a real word at position `t`? For the others, the state stays as it is.
 # 2. `t < lengths` is a truth value for each sentence. `torch.where(condition, new, old)` picks row by row once the condition has
 #    shape (B, 1).
-# 3. Inside the loop: `real = (t < lengths).unsqueeze(-1)`, then `h = torch.where(real, rnn_step(...), h)`, and the
+# 3. Inside the loop: `real = (t < lengths).unsqueeze(-1)`, then `h = torch.where(real, step(...), h)` with the `step` from section 2, and the
 #    output at `t` is `h` where real, zero elsewhere.
 
 # %% [markdown]
@@ -592,7 +595,7 @@ def greedy_decode(model, idx, n, eos_id=None):
 #
 # ### BEGIN ANSWER
 # right: b
-# a: Training shows all lengths equally often, but each further date has to share the same 64 numbers.
+# a: All lengths are trained equally often, but each further date is more to get through the vector in the same number of steps.
 # b: Yes. And it falls fast: see below.
 # c: More context helps where it makes the next word more predictable. These dates are independent: each one is simply
 #   more to remember.
@@ -652,7 +655,7 @@ for n in (1, 2, 4):
     )
 
 # %% [markdown]
-# Words in brackets are wrong. Look at *how* it fails: the form is perfect Hungarian, year, month, day, weekday in the right places. What
+# Words in brackets are wrong. Look at *how* it fails: in these sentences the form is right, year, month, day, weekday in their places. What
 # is lost is *which* year and *which* day. The grammar sits in the decoder's weights; the facts have to pass through
 # the vector.
 #
@@ -672,6 +675,26 @@ plots.table(
 # %% [markdown]
 # So the claim is about a **fixed budget**: with the same examples and steps, exact match falls with the length of the sentence. More of both
 # buys length at a poor rate: ten times the parameters and five times the training move the knee from one date to three. Notebook 02 changes one thing, lets the decoder look back at all encoder states, and asks the same question on the same test set.
+
+# %% [markdown]
+# ### The forgotten shift, run
+#
+# Question 01.4 was a prediction. Here is the run: the same model, its decoder fed with the targets themselves.
+
+# %%
+seed_everything(0)
+peeking = FixedContextTranslator(
+    len(corpus.source_vocab), len(corpus.target_vocab), d=64, shift=lambda targets, bos_id: targets
+)
+copying = experiments.train_translator(peeking, corpus, steps=200, label="forgotten shift")
+example = corpus.test[1][1]
+(said,) = translate(peeking, [example.source], corpus, decode=write, max_words=8)
+print(f"wanted  {' '.join(example.target)}\nsaid    {' '.join(said)}")
+claim(
+    "after a fifth of the steps the loss is below a tenth of the honest model's",
+    copying.final_loss < 0.1 * history.final_loss,
+)
+claim("and the translation is wrong", tuple(said) != example.target)
 
 # %% [markdown]
 # ## 6 How much fits? It depends on the size
@@ -729,7 +752,7 @@ claim("16 times the numbers carry less than 4 times the digits", half[64] < 4 * 
 
 # %% [markdown]
 # **What you see.** From 4 to 64 numbers the half-way point moves from about 2 digits to about 4½. Every curve falls:
-# whatever the size, there is a length that does not fit. That is the **bottleneck**: one vector of fixed size for inputs of any size.
+# After 600 steps, for every size there is a length that does not get through. That is the **bottleneck**: one vector of fixed size for inputs of any size.
 
 # %% [markdown]
 # ## 7 Waiting for the step before
@@ -741,19 +764,17 @@ claim("16 times the numbers carry less than 4 times the digits", half[64] < 4 * 
 # products that wait for each other, and, beside it, measures the time of one forward and backward pass.
 
 # %% [markdown] question="01.8"
-# **Predict.** On *this* computer, without a GPU: for a sequence of 1,024 positions, which is faster, torch's LSTM or a layer of attention?
+# **Predict.** A sequence has 256 positions. How many matrix products have to wait for each other in an RNN, and how many in a layer of attention?
 #
-# - a) attention, since it does not have to wait
-# - b) the LSTM
-# - c) they take the same time
+# - a) 256 and 256: both read 256 positions
+# - b) 256 and 4
+# - c) 256 and 8: attention halves the sequence again and again
 #
 # ### BEGIN ANSWER
 # right: b
-# a: Not waiting helps when there are idle processors. On one CPU core all the work has to be done anyway, and attention has more of it:
-#   every position meets every other.
-# b: Yes: at this length attention does much more work in all (1,024 × 1,024 scores), and one core gains nothing from work that could
-#   be done at the same time.
-# c: The two grow differently with length, so they cross somewhere, but that is at a shorter length: see the table.
+# a: Attention reads them all, but in one product: no position has to wait for another.
+# b: Yes: project, score, mix, project again, whatever the length. The RNN's products wait in a row, one for each position.
+# c: Halving (or doubling) is what the dilated convolution does: its chain grows like the logarithm of the length.
 # ### END ANSWER
 
 # %%
@@ -773,15 +794,18 @@ display(
         caption="Matrix products that have to wait for each other",
     )
 )
-times = (128, 256, 512, 1024)
+times = (32, 128, 512, 1024)
 seconds = {}
 for name in ("LSTM", "dilated CNN", "attention"):
     layer = experiments.LAYERS[name](64)
     seconds[name] = [experiments.layer_seconds(layer, T) for T in times]
 display(
     plots.table(
-        [(name, *(1000 * s for s in values), experiments.exponent(times, values)) for name, values in seconds.items()],
-        header=("layer", *(f"T = {T}, ms" for T in times), "grows like T to the power"),
+        [
+            (name, *(1000 * s for s in values), experiments.exponent(times[1:], values[1:]))
+            for name, values in seconds.items()
+        ],
+        header=("layer", *(f"T = {T}, ms" for T in times), "power of T, from 128 on"),
         caption="Time of one forward and backward pass on one CPU core (batch 4, 64 features)",
         digits=2,
     )
@@ -793,9 +817,8 @@ claim("attention's chain has the same length for every sequence", len({c["attent
 # **What you see.** The chain of the RNN is exactly $T$, that of the CNN grows like $\log_2 T$, that of attention is 4
 # (project, score, mix, project) at any length. On a machine that can do everything at once, the chain *is* the time.
 #
-# On one CPU core it is not: the LSTM's time grows in proportion to $T$ (power about 1), attention's with a power near 2, because
-# it computes $T^2$ scores. So on this computer the LSTM wins for long sequences. We therefore teach the count and show the
-# times: **"attention is faster" is a statement about parallel hardware.**
+# On one CPU core it is not. All the work has to be done anyway, and attention has more of it: the LSTM's time grows about in proportion to $T$, attention's faster and faster, towards the square, because every position meets every other. Short sequences are
+# about equally fast, long ones much slower with attention. So we teach the count and show the times: **"attention is faster" is a statement about parallel hardware.**
 
 # %% [markdown]
 # ## 8 What the decoder would need
@@ -817,7 +840,7 @@ claim("attention's chain has the same length for every sequence", len({c["attent
 #
 # ### BEGIN GUIDE
 # Full marks for these four points, in any order:
-# 1. Right: influence dies exponentially with distance in a plain RNN (section 3: below 1e-16 at 50 steps), and gates slow this down (1 point).
+# 1. Right: influence dies exponentially with distance in a plain RNN (section 3: about 1e-18 at 50 steps), and gates slow this down (1 point).
 # 2. Two different problems: forgetting over distance, and the fixed size of the context vector. Gates help with the first only (2 points).
 # 3. Evidence: the translator of section 5 *is* an LSTM, its encoder even reads in both directions, and it still fails from two dates on; the
 #    copy task shows that capacity depends on the size of the vector (1 point).
@@ -835,7 +858,7 @@ claim("attention's chain has the same length for every sequence", len({c["attent
 # - **Sequential time**: $h_t$ needs $h_{t-1}$; the chain of dependent products is as long as the sequence.
 #
 # **Sources.** Cho et al. 2014, *Learning phrase representations using RNN encoder–decoder* (encoder–decoder, GRU) · Sutskever, Vinyals and Le 2014,
-# *Sequence to sequence learning with neural networks* · Hochreiter and Schmidhuber 1997, *Long short-term memory* · Bengio, Simard and Frasconi
+# *Sequence to sequence learning with neural networks* · Hochreiter and Schmidhuber 1997, *Long short-term memory* · Gers, Schmidhuber and Cummins 2000, *Learning to forget* (the forget gate) · Bengio, Simard and Frasconi
 # 1994, *Learning long-term dependencies with gradient descent is difficult* · Jozefowicz, Zaremba and Sutskever 2015 (forget bias) · Williams and Zipser 1989
 # (teacher forcing). Dates: Unicode CLDR through Babel (BSD licence).
 

@@ -7,7 +7,7 @@
 #
 # In notebook 01 a translator squeezed every sentence into 64 numbers and failed from two dates on. Now the encoder keeps all its
 # states, one for each source word, and the decoder looks back at them each time it writes a word. Nobody tells it
-# where to look. By the end of this notebook you have built that mechanism three times: as it was invented, as a step of a decoder, and as
+# where to look. By the end of this notebook you will have built that mechanism three times: as it was invented, as a step of a decoder, and as
 # the general operator on which all later models stand.
 #
 # **You will be able to**
@@ -21,10 +21,10 @@
 # %%
 try:
     from course_utils import answer, check, claim, question_points, setup, use
-except ModuleNotFoundError:
+except ModuleNotFoundError as missing:
     raise ImportError(
-        "This kernel does not know the course. Start JupyterLab with `python3 course.py lab` (Windows: "
-        "`py course.py lab`) from the course folder, or pick the course's own kernel under Kernel > Change Kernel."
+        f"This kernel lacks {missing.name}. Start JupyterLab with `python3 course.py lab` (Windows: `py -3 course.py lab`) "
+        "from the course folder, or in an editor, choose the Python in the course's .venv as the kernel."
     ) from None
 
 setup("02")
@@ -37,8 +37,8 @@ import torch
 import torch.nn.functional as F
 from IPython.display import display
 
+from course_utils import attention as library
 from course_utils import experiments, measured, plots, scoreboard
-from course_utils.attention import linear_score
 from course_utils.data.batches import make_batch
 from course_utils.data.dates import date_corpus
 from course_utils.data.vocab import Vocab
@@ -120,11 +120,11 @@ seed_everything(0)
 D = 8
 states, w = torch.randn(1, 6, D), torch.randn(2 * D)
 query_1, query_2 = torch.randn(1, D), torch.randn(1, D)
-linear_1 = linear_score(query_1, states, w).softmax(dim=-1)
-linear_2 = linear_score(query_2, states, w).softmax(dim=-1)
+linear_1 = library.linear_score(query_1, states, w).softmax(dim=-1)
+linear_2 = library.linear_score(query_2, states, w).softmax(dim=-1)
 W_q, W_k, v = torch.randn(D, D), torch.randn(D, D), torch.randn(D)
-hidden_1 = (torch.tanh((query_1 @ W_q).unsqueeze(1) + states @ W_k) @ v).softmax(dim=-1)
-hidden_2 = (torch.tanh((query_2 @ W_q).unsqueeze(1) + states @ W_k) @ v).softmax(dim=-1)
+_, hidden_1 = library.additive_attention(query_1, states, W_q, W_k, v)  # the repaired score, see below
+_, hidden_2 = library.additive_attention(query_2, states, W_q, W_k, v)
 display(
     plots.table(
         [
@@ -142,8 +142,8 @@ claim("linear score: another query, the same weights", torch.allclose(linear_1, 
 claim("with a tanh layer the query matters", (hidden_1 - hidden_2).abs().max() > 0.05)
 
 # %% [markdown]
-# **What you see.** With one linear layer the two rows are equal: the query has no say. A non-linearity between the sum and the
-# score repairs it. That is the score of Bahdanau, Cho and Bengio (2015), in the paper that introduced attention to
+# **What you see.** With one linear layer the two rows are equal: the query has no say, and every target word would get the *same* context, which is the fixed vector of notebook 01 again. Multiplying query and key repairs it (the dot product of
+# section 1 does that). So does a non-linearity between the sum and the score. That is the score of Bahdanau, Cho and Bengio (2015), in the paper that introduced attention to
 # translation: a small network with one hidden $\tanh$ layer.
 #
 # $$
@@ -162,7 +162,7 @@ def additive_attention(query, keys, W_q, W_k, v, mask=None):
     """Additive attention with one query for each sentence; the context is made of the keys.
 
     query (B, D), keys (B, T, D), W_q and W_k (D, A), v (A), mask (B, T) with True = may attend, or None.
-    Returns the context (B, D) and the weights (B, T), which sum to one.
+    Returns the context (B, D) and the weights (B, T), which sum to one. A sentence whose mask is all False must give finite numbers.
     """
     ### BEGIN SOLUTION
     hidden = torch.tanh((query @ W_q).unsqueeze(1) + keys @ W_k)  # (B, T, A)
@@ -178,8 +178,8 @@ def additive_attention(query, keys, W_q, W_k, v, mask=None):
 # %% [markdown] hints="additive_attention"
 # 1. Shapes decide: the projected query is (B, A), the projected keys are (B, T, A). What must happen to the query before they can be added?
 # 2. The tanh acts on the hidden vector, the dot product with `v` comes after it. To hide a word, which score becomes zero after `exp`?
-# 3. `torch.tanh((query @ W_q).unsqueeze(1) + keys @ W_k) @ v`, `masked_fill(~mask, -inf)`, softmax over the last axis, and the
-#    weighted sum of the *keys*.
+# 3. `torch.tanh((query @ W_q).unsqueeze(1) + keys @ W_k) @ v`, `scores.masked_fill(~mask, torch.finfo(scores.dtype).min)` (with −∞ a row
+#    that is all hidden would become NaN), softmax over the last axis, and the weighted sum of the *keys*.
 
 # %%
 attention = use(additive_attention)
@@ -196,7 +196,7 @@ claim("the weights sum to one", torch.allclose(weights.sum(dim=-1), torch.ones(1
 # $$
 # \begin{aligned}
 # e_i &= h \cdot h^{\text{enc}}_i, \quad a = \operatorname{softmax}(e), \quad c = \textstyle\sum_i a_i h^{\text{enc}}_i
-# && h, c \in \mathbb{R}^{H} \text{ (the state \emph{before} the step asks)} \\
+# && h, c \in \mathbb{R}^{H} \text{ (the state before the step asks)} \\
 # h' &= \tanh([y; c]\, W_x + h W_h + b) && y \in \mathbb{R}^{D},\; W_x \in \mathbb{R}^{(D+H) \times H} \\
 # \text{logits} &= [h'; c]\, W_o + b_o && W_o \in \mathbb{R}^{2H \times V}
 # \end{aligned}
@@ -279,9 +279,10 @@ def alignment_now(model):
 
 
 seed_everything(0)
-model = AttentionTranslator(len(corpus.source_vocab), len(corpus.target_vocab), d=64, attention=use(additive_attention))
+shift, loss = use("shift_right"), use("lm_loss")  # your own from notebook 01, where they passed
+model = AttentionTranslator(len(corpus.source_vocab), len(corpus.target_vocab), d=64, attention=attention, shift=shift)
 history = experiments.train_translator(
-    model, corpus, steps=1000, label="additive attention", measure=alignment_now, measure_every=100
+    model, corpus, steps=1000, loss=loss, label="additive attention", measure=alignment_now, measure_every=100
 )
 scores = translation_scores(model, corpus)
 
@@ -327,7 +328,7 @@ claim("at eight dates, beyond training, exact match is below 0.1", scores.exact_
 # **What you see.** The line is flat at the top from one to six dates, where the fixed vector had fallen to zero by three. Same
 # data, same steps, ten per cent more parameters.
 #
-# **What you might wrongly conclude.** "Attention generalises to any length." At seven and eight dates it fails as completely as the old model. The
+# **What you might wrongly conclude.** "Attention generalises to any length." At seven and eight dates hardly a sentence is right, though more of the single words are than without attention. The
 # *mechanism* works for any length; what the model has *learned* does not.
 #
 # ## 5 Nobody told it where to look
@@ -346,7 +347,7 @@ claim("at eight dates, beyond training, exact match is below 0.1", scores.exact_
 # ### BEGIN ANSWER
 # right: b
 # a: That is right for a language with English word order. The Hungarian sentence begins with the year. Where is the year in English?
-# b: Yes: year and weekday change places, month and day stay between them. Seen from afar it runs against the diagonal inside each date.
+# b: Yes: year and weekday change places, month and day stay between them.
 # c: A mixture of all words would be as blurred as the old context vector. The weights can be sharp, and training makes them so.
 # ### END ANSWER
 
@@ -372,7 +373,7 @@ display(
         ylabel="words on their gold word",
         title="The alignment is learned from the translation loss alone",
         ylim=(0, 1.05),
-        hline=(1 / len(probe[0].source), "a random guess"),
+        hline=(1 / (len(probe[0].source) + 1), "a random guess"),
     )
 )
 accuracy = scores.mean_alignment(up_to=6)
@@ -380,7 +381,7 @@ claim("at least 0.9 of the target words have their largest weight on the gold so
 claim("before training it was less than 0.2", history.measured[0][1] < 0.2)
 
 # %% [markdown]
-# **What you see.** The map runs against the diagonal inside each date and along it from date to date. The second figure puts a number on
+# **What you see.** Inside each date the corners are swapped (year and weekday) and the middle stays on the diagonal; from date to date the map follows the diagonal. The second figure puts a number on
 # it: from guessing to nearly every word, within the first few hundred steps. How? Every operation between the loss and the scores is differentiable. If a
 # little more weight on "March" makes "március" more likely, the gradient says so, and training follows.
 #
@@ -429,46 +430,55 @@ claim("Filipino: at least 0.9 of the words read their gold word", filipino_align
 # A test that goes beyond looking: hide single source words from the attention, with the mask, and see what breaks.
 
 # %% [markdown] question="02.4"
-# **Predict.** We hide the English month from the attention (the encoder has still read it). How many Hungarian months are still right?
+# **Predict.** We hide the English year from the attention (the encoder has still read it). How many Hungarian years are still right? (Always saying the commonest year would be right in about 7 of 100.)
 #
-# - a) none: the decoder cannot look at the month any more
+# - a) none above guessing: the decoder cannot look at the year any more
 # - b) all: the attention weights do not matter
-# - c) some: the neighbours' states know part of it
+# - c) clearly more than guessing, and far from all: the neighbours' states know part of it
 #
 # ### BEGIN ANSWER
 # right: c
-# a: It cannot look at the state *at* the month. But the encoder is recurrent: other states have read the month, too.
-# b: Then a translation would be possible without attention, and notebook 01 says otherwise. The weights do matter, just not exclusively.
+# a: It cannot look at the state *at* the year. But the encoder is recurrent: other states have read the year, too.
+# b: Look at the table: hiding the word that is read breaks its translation almost completely.
 # c: Yes. A weight says where the model *reads*. It does not say that the information is nowhere else.
 # ### END ANSWER
 
 # %%
 singles = make_batch(corpus.test[1], corpus)
-fields = ("weekday", "month", "day", "year")  # the order of the English words
 rows = []
 with torch.no_grad():
     keys, summary, _ = model.encode(singles)
-    inputs = torch.cat([torch.full_like(singles.target[:, :1], Vocab.bos_id), singles.target[:, :-1]], dim=1)
-    for hidden, field in enumerate(fields):
+    inputs = shift(singles.target, Vocab.bos_id)  # teacher forcing: the words before are the right ones
+    for hidden, field in enumerate(("weekday", "month", "day", "year")):  # the order of the English words
         mask = singles.source_mask.clone()
         mask[:, hidden] = False
         right = model.decode(inputs, (keys, summary, mask)).argmax(dim=-1) == singles.target
         where = corpus.test[1][0].alignment.index(hidden)  # the Hungarian word that says this field
         others = [t for t in range(4) if t != where]
-        rows.append((field, right[:, where].double().mean().item(), right[:, others].double().mean().item()))
+        commonest = singles.target[:, where].bincount().max().item() / len(singles.target)
+        rows.append((field, right[:, where].double().mean().item(), commonest, right[:, others].double().mean().item()))
 display(
     plots.table(
         rows,
-        header=("hidden English word", "its own translation right", "the three other words right"),
-        caption="One source word is hidden from the attention (200 sentences of one date)",
+        header=(
+            "hidden English word",
+            "its own translation right",
+            "always the commonest word",
+            "the three other words right",
+        ),
+        caption="One source word is hidden from the attention (200 sentences of one date, teacher forcing)",
         digits=2,
     )
 )
-claim("hiding a word hurts its own translation more than that of the others", all(own < rest for _, own, rest in rows))
+claim(
+    "hiding a word breaks its own translation and spares the others",
+    all(own < 0.5 and rest > 0.9 for _, own, _, rest in rows),
+)
+claim("a hidden year is still right more often than the commonest year would be", rows[3][1] > rows[3][2])
 
 # %% [markdown]
-# **What you see.** Hiding the word that is read breaks its own translation and mostly spares the others, so the map does say something true about this
-# model. **What you might wrongly conclude.** "Attention weights explain the model." They are evidence about *where it reads*, not proof
+# **What you see.** Hiding the word that is read breaks its own translation and spares the others, so the map does say something true about this
+# model. But the hidden year comes through about twice as often as by guessing: some of it is stored elsewhere. **What you might wrongly conclude.** "Attention weights explain the model." They are evidence about *where it reads*, not proof
 # of *why*: what a state holds is not only its own word. When you see an attention map without a test, ask for one.
 #
 # ## 6 Where does the decoder start?
@@ -517,12 +527,12 @@ display(
 claim("all three choices reach at least 0.9 at two dates", min(row[-1] for row in rows) >= 0.9)
 
 # %% [markdown]
-# **What you see.** After 200 steps the three are equal. The choice moves the first hundred steps, not the result.
+# **What you see.** After 200 steps hardly a difference is left. The choice moves the first hundred and fifty steps, not the result.
 #
 # ## 7 Queries, keys, values: attention as an operator
 #
 # Forget decoders for a moment. What have we built? Something asks (**query**), everything on offer has a label to compare with
-# (**key**), and what is handed out is a mixture of contents (**value**). Think of a library: you come with a question, compare it with the labels on the
+# (**key**), and what is handed out is a mixture of contents (**value**). Each **data vector** on offer has a key, for the **similarity** with the query, and a value. Think of a library: you come with a question, compare it with the labels on the
 # spines, and read most in the books whose labels match best. Or of a search engine: the query is matched with keywords, but
 # what you get is the page. So far label and content were the same vector, the encoder's state. They need not be.
 #
@@ -545,7 +555,8 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     """Attention as one operator.
 
     q (..., Tq, d), k (..., Tk, d), v (..., Tk, dv); mask broadcasts to (..., Tq, Tk), True = may attend.
-    Returns the outputs (..., Tq, dv) and the weights (..., Tq, Tk), whose rows sum to one.
+    Returns the outputs (..., Tq, dv) and the weights (..., Tq, Tk), whose rows sum to one. A query that may see nothing must get finite
+    numbers.
     """
     ### BEGIN SOLUTION
     scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
@@ -563,7 +574,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 # 1. Which two axes must meet in the product, and over which axis of the result must weights sum to one? Count axes from the end: there may
 #    be a batch axis, a head axis, or neither.
 # 2. Scores have the shape (..., Tq, Tk). Hide keys *before* the softmax: which number becomes 0 after `exp`? What does a softmax make of a row in which everything is hidden?
-# 3. `scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])`, fill with −∞ where the mask is False, softmax over the last axis, `@ v`.
+# 3. `scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])`, `masked_fill(~mask, torch.finfo(scores.dtype).min)` (with −∞ a row that is all hidden becomes NaN), softmax over the last axis, `@ v`.
 
 # %% [markdown]
 # The ladder, each rung equal to the last: two nested loops over single numbers; two matrix products; your function on a batch.
@@ -625,7 +636,7 @@ def all_pairs_by_loop():
 ratio = seconds(all_pairs_by_loop, 3) / seconds(lambda: q @ k.T, 100)
 print(f"The matrix product is about {float(f'{ratio:.1g}'):,.0f} times as fast as the loop, on one core.")
 claim("loop and matrix product agree to 1e-4", torch.allclose(all_pairs_by_loop(), q @ k.T, atol=1e-4))
-claim("the matrix product is at least 20 times as fast", ratio > 20)
+claim("the matrix product is more than 100 times as fast", ratio > 100)
 
 # %% [markdown]
 # ## 8 Why divide by $\sqrt{d_k}$?
@@ -640,8 +651,7 @@ claim("the matrix product is at least 20 times as fast", ratio > 20)
 # \end{aligned}
 # $$
 #
-# **Scores grow like $\sqrt{d_k}$**, although nothing about the words has changed. And a softmax only sees *differences* of scores: small ones, and it listens to
-# everybody; large ones, and it picks a winner. A winner that wins by a mile has a slope of almost nothing.
+# **Scores grow like $\sqrt{d_k}$**, although nothing about the words has changed. And a softmax only sees *differences* of scores.
 
 # %% [markdown] question="02.7"
 # **Predict.** One query meets 16 random keys. What happens to the largest attention weight when $d_k$ goes from 1 to 1,024 and nothing is divided?
@@ -652,8 +662,8 @@ claim("the matrix product is at least 20 times as fast", ratio > 20)
 #
 # ### BEGIN ANSWER
 # right: b
-# a: That would need scores that hardly differ. With $d_k$ = 1,024 they differ by about 32.
-# b: Yes: the softmax of scores that differ by 32 is a choice of one.
+# a: That would need scores that hardly differ. With $d_k$ = 1,024 their standard deviation is 32.
+# b: Yes: among scores with a standard deviation of 32 one is far ahead, and the softmax picks it.
 # c: Sixteen weights that sum to one cannot all be small.
 # ### END ANSWER
 
@@ -690,78 +700,86 @@ claim(
 
 # %% [markdown]
 # **What you see.** Raw scores spread like $\sqrt{d_k}$ (about 4, 8, 16, 32), the largest weight climbs towards 1, and the mean slope of the softmax
-# falls towards 0. Divided by $\sqrt{d_k}$ the rows from 16 to 1,024 look the same. That is all the division is for.
+# falls towards 0: a winner that wins by a mile has a slope of almost nothing. Divided by $\sqrt{d_k}$ the rows from 16 to 1,024 look the same. That is all the division is for.
 #
-# Does it matter for learning? One attention head is trained to look a word up in a dictionary of 16 pairs, with and without the division, through your
-# function. An example is *dead* when the loss hardly depends on its scores any more: the softmax has decided before training began.
+# Does it matter for learning? One attention head looks words up in a small dictionary, through your function. Each of 16 data vectors is [key word; value word]; $K = X W_K$, $V = X W_V$, $q = x W_Q$ for the word asked for, and a linear layer names the value word. An
+# example is *dead* when the loss hardly depends on any of its scores (the norm of that gradient is below 0.001): the softmax has decided before training began.
 
 # %% [markdown] question="02.8"
 # **Predict.** With $d_k = 256$ and no division, what share of the examples is dead at the start, and what does that do to training?
 #
 # - a) almost none; both train at the same speed
-# - b) roughly four in ten; training takes two to three times as many steps
+# - b) between a third and a half; training takes two to three times as many steps
 # - c) all of them; it never learns
 #
 # ### BEGIN ANSWER
 # right: b
 # a: Look at the mean slope in the table above, at $d_k$ = 256, raw.
 # b: Yes. The examples that are alive carry the training until the scores have calmed down.
-# c: Some examples have two close scores by chance, and these still teach. With a smaller learning rate or a wider head it can fail altogether.
+# c: Many examples have two close scores by chance, and these still teach.
 # ### END ANSWER
 
 # %%
-dead, steps_needed, curves = {}, {}, {}
-for name, scaled in (("scaled", True), ("not scaled", False)):
-    dead[name] = experiments.dead_share(256, scaled=scaled, attention=attend)
-    curves[name] = experiments.lookup_curve(256, scaled=scaled, steps=200, attention=attend)
-    steps_needed[name] = experiments.steps_to(curves[name])
 table = measured.load("scale")
+start, curves = {}, {}
+for name, scaled in (("scaled", True), ("not scaled", False)):
+    start[name] = experiments.lookup_start(256, scaled=scaled, attention=attend)
+    curves[name] = experiments.lookup_curve(256, scaled=scaled, steps=200, attention=attend)
+steps_needed = {name: experiments.steps_to(curve) for name, curve in curves.items()}
+display(
+    plots.table(
+        [(name, at.dead, at.median, at.weights, steps_needed[name]) for name, at in start.items()],
+        header=(
+            "scores, d_k = 256",
+            "dead at the start",
+            "median gradient of the scores",
+            "gradient of W_Q",
+            "steps to 90 %",
+        ),
+        caption="Looking words up with one attention head: at the start, and in training",
+        digits=2,
+    )
+)
 display(
     plots.table(
         [
             (
+                d,
                 name,
-                dead[name],
-                steps_needed[name],
-                measured.spread(table["dead_share"][f"256 {name}"]),
-                measured.spread([s if s is not None else math.inf for s in table["steps_to_90"][f"256 {name}"]], 0),
+                measured.spread(table["dead_share"][f"{d} {name}"]),
+                ", ".join("never" if s is None else str(s) for s in table["steps_to_90"][f"{d} {name}"]),
             )
-            for name in dead
+            for d in (16, 64, 256)
+            for name in ("scaled", "not scaled")
         ],
-        header=("scores, d_k = 256", "dead at the start", "steps to 90 %", "authors: dead", "authors: steps"),
-        caption="Looking words up with one attention head (authors: three seeds, lowest … highest)",
-        digits=2,
+        header=("d_k", "scores", "dead at the start", "steps to 90 % (three seeds)"),
+        caption="The same by the authors, for three sizes (at most 300 steps)",
     )
 )
-smooth = {
-    name: [sum(c[max(0, i - 9) : i + 1]) / len(c[max(0, i - 9) : i + 1]) for i in range(0, len(c), 5)]
-    for name, c in curves.items()
-}
 display(
     plots.lines(
-        list(range(1, len(curves["scaled"]) + 1, 5)),
-        smooth,
+        range(1, len(curves["scaled"]) + 1, 5),
+        {name: experiments.moving_mean(curve)[::5] for name, curve in curves.items()},
         xlabel="training step",
         ylabel="accuracy (mean of ten steps)",
         title="Without the division, learning starts late",
         ylim=(0, 1.05),
     )
 )
-claim("scaled: no example is dead at the start", dead["scaled"] < 0.01)
-claim("not scaled: at least a quarter is", dead["not scaled"] > 0.25)
+claim("scaled: no example is dead at the start", start["scaled"].dead < 0.01)
+claim("not scaled: at least a quarter is", start["not scaled"].dead > 0.25)
 claim(
     "without the division 90 % takes at least 1.5 times as many steps",
     (steps_needed["not scaled"] or math.inf) >= 1.5 * (steps_needed["scaled"] or math.inf),
 )
 
 # %% [markdown]
-# **What you might wrongly conclude.** "Without scaling the gradient of the whole model is tiny." It is not: a sum over many examples is ruled by the few
-# that are alive, and those have *large* gradients. What vanishes is the gradient of the typical example, and only for wide
-# heads: at $d_k = 16$ hardly an example is dead (see the authors' table in `course_utils/measured`).
+# **What you might wrongly conclude.** "Without scaling, all gradients are tiny." What shrinks is the gradient of the typical example with respect to its *scores*: a hundredth of the scaled one. The gradient of the *weights* is larger, not smaller: $q \cdot k$
+# now carries a factor $\sqrt{d_k}$, which the chain rule hands on to $W_Q$. And dead examples are not the whole story: at $d_k = 16$ hardly any is dead, and unscaled training is slower all the same.
 #
 # ## 9 Why keys *and* values?
 #
-# In additive attention the keys were also what was averaged. A key must *be found*; a value must *be useful*. In the dictionary task the two are different on purpose: find the pair
+# In additive attention the keys were also what was averaged. In the dictionary task the two are different on purpose: find the pair
 # by its first word, hand out its second. We train the same head with $V$ tied to $K$.
 
 # %% [markdown] question="02.9"
@@ -773,8 +791,8 @@ claim(
 #
 # ### BEGIN ANSWER
 # right: a
-# a: Yes: eight numbers have to serve as a label and as content at once, and what helps one disturbs the other.
-# b: It can, when there is room for both in the same vector: with 32 features and more the two are equal. With 8 there is not.
+# a: Yes: the same projection has to make a label that is found and a content that is useful, and what helps one disturbs the other.
+# b: With enough training it can: after 3,000 steps the tied head is right, too. After 300 it is far behind, because one projection is pulled in two directions.
 # c: It has fewer parameters, but every one of them is pulled in two directions.
 # ### END ANSWER
 
@@ -782,14 +800,19 @@ claim(
 tied = {}
 for name, is_tied in (("own values", False), ("keys serve as values", True)):
     curve = experiments.lookup_curve(8, tied=is_tied, steps=300, attention=attend)
-    tied[name] = sum(curve[-20:]) / 20
+    tied[name] = sum(curve[-20:]) / len(curve[-20:])
 display(
     plots.table(
         [
-            (name, share, *(measured.spread(table["accuracy"][f"{d} {name}"]) for d in (8, 16, 32)))
+            (
+                name,
+                share,
+                *(measured.spread(table["accuracy"][f"{d} {name}"]) for d in (8, 16, 32)),
+                measured.spread(table["accuracy_3000"][name]),
+            )
             for name, share in tied.items()
         ],
-        header=("head", "8 features, this run", "authors: 8", "authors: 16", "authors: 32"),
+        header=("head", "8 features, this run", "authors: 8", "16", "32", "8, but 3,000 steps"),
         caption="Accuracy of the look-up after 300 steps (authors: three seeds, lowest … highest)",
         digits=2,
     )
@@ -800,8 +823,8 @@ claim(
 )
 
 # %% [markdown]
-# **What you see.** In a narrow head the separation decides; in a wide one there is room for both roles in one vector, and the
-# difference disappears. Separate projections cost little and remove the conflict, so every Transformer has them.
+# **What you see.** A key must *be found*, a value must *be useful*. In a narrow head one vector learns both roles much more slowly; at 32 features, or with ten times the steps, it gets there. What the separation buys here is speed of
+# training, not room. It costs little, so every Transformer has it.
 
 # %% [markdown] question="02.10"
 # **Compute.** A query has the scores 2, 2, 2 and 2 with four keys, whose values are 0, 0, 0 and 1. What is the output of attention?

@@ -16,7 +16,10 @@ from hypothesis import settings  # noqa: E402
 from jaxtyping import install_import_hook  # noqa: E402
 
 # From here on a wrong shape annotation in these modules fails a test, as a wrong result would.
-SHAPED = ("recurrent", "attention", "losses", "decoding", "seq2seq", "baselines", "evaluation")
+SHAPED = (
+    *("recurrent", "attention", "positions", "masks", "multihead", "transformer"),
+    *("losses", "decoding", "seq2seq", "baselines", "ngrams", "role_models", "evaluation"),
+)
 install_import_hook([f"course_utils.{name}" for name in SHAPED], "beartype.beartype")
 
 # Times are never asserted, and in CI a failure must be the same on every run.

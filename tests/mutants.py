@@ -43,12 +43,11 @@ class Mutant:
 
 
 def mutants(source: str, function: str) -> list[Mutant]:
-    """All mutants of one top-level function of a source text."""
+    """All mutants of one top-level function or class of a source text."""
     tree = ast.parse(source)
-    (definition,) = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == function]
-    body = definition.body[1:] if ast.get_docstring(definition) else definition.body
+    (definition,) = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.name == function]
     found, seen = [], {}
-    for statement in body:
+    for statement in _body(definition):
         for node in _expressions_and_statements(statement):
             for changed in _edits(node):
                 before, after = ast.unparse(node), "" if isinstance(changed, ast.Pass) else ast.unparse(changed)
@@ -59,6 +58,13 @@ def mutants(source: str, function: str) -> list[Mutant]:
                     name += f" ({seen[name]})"
                 found.append(Mutant(name, ast.fix_missing_locations(_rebuild(tree, node, changed))))
     return found
+
+
+def _body(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
+    """The statements of a function, or of all methods of a class, without docstrings."""
+    if isinstance(definition, ast.ClassDef):
+        return [s for method in definition.body if isinstance(method, ast.FunctionDef) for s in _body(method)]
+    return definition.body[1:] if ast.get_docstring(definition) else definition.body
 
 
 def _line_of(statement: ast.stmt, node: ast.AST) -> ast.stmt:
@@ -72,6 +78,8 @@ def _line_of(statement: ast.stmt, node: ast.AST) -> ast.stmt:
 def _expressions_and_statements(statement: ast.stmt) -> Iterator[ast.AST]:
     """Every node that may change; a sign belongs to its number, and an annotation to nobody."""
     inside = {id(n.operand) for n in ast.walk(statement) if _is_number(n) and isinstance(n, ast.UnaryOp)}
+    for noted in (n for n in ast.walk(statement) if isinstance(n, ast.AnnAssign)):
+        inside |= {id(n) for n in ast.walk(noted.annotation)}
     return (node for node in ast.walk(statement) if id(node) not in inside)
 
 

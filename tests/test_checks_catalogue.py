@@ -41,14 +41,17 @@ def test_a_case_is_the_same_for_the_same_seed_and_another_for_another(exercise):
     differs = False
     for case in exercise.cases:
         first, second, other = case.call(5), case.call(5), case.call(6)
-        for (_, a), (_, b), (_, c) in zip(*map(_tensors, (first, second, other)), strict=True):
-            assert torch.equal(a, b)
+        for a, b, c in zip(*map(_drawn, (first, second, other)), strict=True):
+            assert torch.equal(a.nan_to_num(), b.nan_to_num())  # padding may hold NaN
             differs = differs or not torch.equal(a, c)
     assert differs
 
 
-def _tensors(call):
-    return list(leaves(call.arguments))
+def _drawn(call):
+    """Everything that a case draws: tensors, whole numbers, and the weights of a module."""
+    numbers = [torch.tensor(v) for v in call.arguments.values() if type(v) is int]
+    weights = [] if call.construction is None else list(call.construction.weights.values())
+    return [tensor for _, tensor in leaves(call.arguments)] + numbers + weights
 
 
 @each_exercise
@@ -60,8 +63,10 @@ def test_arguments_are_kept_and_calls_repeat_in_some_case(exercise):
 
 @each_exercise
 def test_the_reference_is_finite_everywhere(exercise):
-    for outcome in bench(exercise, 0).wanted:
-        assert outcome.error is None
+    for case, outcome in zip(exercise.cases, bench(exercise, 0).wanted, strict=True):
+        assert (outcome.error is not None) == case.must_raise
+        if case.must_raise:
+            continue
         assert outcome.gradient_error is None
         values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
         gradients = [g for g in outcome.gradients.values() if g is not None]
@@ -100,3 +105,31 @@ def test_rows_end_at_different_steps_where_they_should(seed):
     tokens = bench(EXERCISES["greedy_decode"], seed).wanted[number].value
     ends = (tokens == bench(EXERCISES["greedy_decode"], seed).calls[number].arguments["eos_id"]).int().argmax(1)
     assert len(set(ends.tolist())) == len(ends)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_low_scores_of_the_heads_are_low_and_the_hidden_ones_are_high(seed):
+    (case,) = [c for c in EXERCISES["MultiHeadAttention"].cases if "low scores" in c.name]
+    call = case.call(seed)
+    module = EXERCISES["MultiHeadAttention"].reference(**call.construction.arguments)
+    module.load_state_dict(call.construction.weights)
+    q, k = module.split(module.W_q(call.arguments["x_q"])), module.split(module.W_k(call.arguments["x_kv"]))
+    scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+    seen = call.arguments["mask"].expand_as(scores)
+    assert (scores[seen] < -20).all()
+    assert (scores[~seen] > 0).all()
+
+
+@pytest.mark.parametrize("exercise", [e for e in ALL if e.is_class], ids=lambda e: e.name)
+def test_every_weight_of_a_module_is_random(exercise):
+    """Fresh zeros and ones hide mistakes."""
+    for case in exercise.cases:
+        for name, weight in case.call(0).construction.weights.items():
+            assert weight.unique().numel() > 1 or weight.numel() == 1, f"{case.name}: {name}"
+
+
+@pytest.mark.parametrize("exercise", [e for e in ALL if e.is_class], ids=lambda e: e.name)
+def test_properties_share_ten_points_too(exercise):
+    assert exercise.by_properties.max_points == 10
+    assert any(case.keeps_inputs and case.repeat for case in exercise.properties)
+    assert exercise.by_properties is exercise.by_properties  # benches are kept for it

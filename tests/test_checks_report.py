@@ -244,13 +244,13 @@ def test_check_works_where_gradients_are_off(context):
 @pytest.mark.parametrize("answer", wrong_answers.ALL, ids=lambda a: f"{a.exercise}-{a.misconception}")
 def test_no_expected_number_appears(answer):
     """A report may be read by students before they are done: no number of the reference is in it."""
-    report = check(answer.function, answer.exercise)
+    report = answer.report()
     exercise = EXERCISES[answer.exercise]
     catalogue = " ".join(t for m in exercise.misconceptions for t in (m.says, m.convention, *m.hints))
     fixed = catalogue + " ".join((*exercise.hints, *(c.shows + c.name for c in exercise.cases)))
     code = " ".join(f.message for f in report.findings if "Your code raises" in f.message)
     numbers = set(NUMBER.findall(str(report))) - set(NUMBER.findall(fixed + code))
-    expected = torch.cat([_flat(w.value) for w in bench(exercise, 0).wanted])
+    expected = torch.cat([_flat(w.value) for w in bench(exercise, 0).wanted if w.error is None])
     for number in map(float, numbers - {"1.3"}):
         assert not torch.isclose(expected, torch.tensor(number).double(), rtol=1e-2).any(), number
 
@@ -262,7 +262,7 @@ def _flat(value):
 
 @pytest.mark.parametrize("answer", wrong_answers.ALL, ids=lambda a: f"{a.exercise}-{a.misconception}")
 def test_findings_are_few_distinct_and_carry_three_hints(answer):
-    report = check(answer.function, answer.exercise)
+    report = answer.report()
     assert 1 <= len(report.findings) <= 4
     ids = [f.misconception for f in report.findings if f.misconception]
     assert len(ids) == len(set(ids))

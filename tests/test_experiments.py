@@ -144,7 +144,7 @@ def test_dead_share_grows_with_the_width_unless_scaled():
 
 def test_layer_seconds_is_the_median_of_its_repeats(monkeypatch):
     ticks = iter([0.0, 1.0, 10.0, 13.0, 20.0, 22.0])
-    monkeypatch.setattr(experiments.time, "perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(experiments.distance.time, "perf_counter", lambda: next(ticks))
     assert experiments.layer_seconds(nn.Linear(4, 4), 3, d=4, repeats=3) == 2.0
 
 

@@ -10,11 +10,23 @@ import properties
 import pytest
 from mutants import mutants
 
-from course_utils import attention, decoding, losses, recurrent
+from course_utils import attention, decoding, losses, masks, multihead, positions, recurrent
 
 SIZE = "seq2seq_encode: h = emb.new_zeros(emb.shape[0], W_hh.shape[0]): "
 SOFTENED = "masked_softmax: scores = scores.masked_fill(~mask, float('-inf')).masked_fill(empty, 0.0): "
 ENDED = "greedy_decode: if eos_id is not None and bool(finished.all()):: "
+TOP = "blockwise_attention: top = rows.new_full((*rows.shape[:-1], 1), -torch.inf): "
+MIXED = "blockwise_attention: mixed = rows.new_zeros(*rows.shape[:-1], v.shape[-1]): "
+BLOCK_SCORES = "blockwise_attention: scores = rows @ k[..., j:j + block, :].transpose(-2, -1): "
+NEW_TOP = "blockwise_attention: new_top = torch.maximum(top, scores.max(dim=-1, keepdim=True).values): "
+MAXIMUM = "torch.maximum(top, scores.max(dim=-1, keepdim=True).values)"
+LAST = "blockwise_attention: last = min(Tk, i + block) if causal else Tk: "
+DISTANCE = "alibi_bias: distance = (torch.arange(T).unsqueeze(1) - torch.arange(T)).abs(): "
+ROWS, COLUMNS = "torch.arange(T).unsqueeze(1)", "torch.arange(T)"
+SQUARE = "torch.ones(T, T, dtype=torch.bool, device=device)"
+LINEAR = "nn.Linear(d_model, d_model)"
+SPLIT = "x.view(B, T, self.n_heads, d_model // self.n_heads)"
+MERGED = "MultiHeadAttention: return self.W_o(out.transpose(1, 2).flatten(2)): "
 SCORES = "scaled_dot_product_attention: scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]): "
 
 EQUIVALENT = {
@@ -28,13 +40,31 @@ EQUIVALENT = {
     "greedy_decode: finished = finished | (token == eos_id): [finished | (token == eos_id)] -> [token == eos_id]": (
         "the token of a finished row was set to EOS one line above"
     ),
+    "generate: if top_k is not None and top_k < logits.shape[-1]:: [top_k < logits.shape[-1]] -> "
+    "[top_k <= logits.shape[-1]]": "keeping the V largest of V logits keeps them all",
+    DISTANCE + f"[{ROWS} - {COLUMNS}] -> [{COLUMNS} - {ROWS}]": "the sign is dropped",
+    f"causal_mask: return {SQUARE}.tril(): [{SQUARE}] -> [{SQUARE}]": "both arguments are T",
+    f"window_mask: mask = {SQUARE}: [{SQUARE}] -> [{SQUARE}]": "both arguments are T",
+    TOP + "[-1] -> [0]": "all rows start with the same number, so that one of it is enough",
+    MIXED + "[-1] -> [0] (2)": "all rows start with the same zeros, so that one row of them is enough",
+    BLOCK_SCORES + "[k[..., j:j + block, :].transpose(-2, -1)] -> [k[..., j:j + block, :].transpose(-1, -2)]": (
+        "two axes change places whichever is named first"
+    ),
+    NEW_TOP + f"[{MAXIMUM}] -> [torch.maximum(scores.max(dim=-1, keepdim=True).values, top)]": "either is the larger",
+    "MultiHeadAttention: self.W_q, self.W_k, self.W_v, self.W_o = "
+    f"({LINEAR} for _ in range(4)): [{LINEAR}] -> [{LINEAR}]": "both arguments are d_model",
+    f"MultiHeadAttention: return {SPLIT}.transpose(1, 2): [{SPLIT}.transpose(1, 2)] -> [{SPLIT}.transpose(2, 1)]": (
+        "two axes change places whichever is named first"
+    ),
+    MERGED + "[out.transpose(1, 2)] -> [out.transpose(2, 1)]": "two axes change places whichever is named first",
+    LAST + "[min(Tk, i + block)] -> [min(i + block, Tk)]": "either is the smaller",
 }
 
 FUNCTIONS = [
     pytest.param(module, name, id=name)
-    for module in (recurrent, attention, losses, decoding)
+    for module in (recurrent, attention, positions, masks, multihead, losses, decoding)
     for name in properties.OF
-    if hasattr(module, name)
+    if getattr(getattr(module, name, None), "__module__", "") == module.__name__
 ]
 
 

@@ -379,11 +379,15 @@ def test_library_names_are_imported_from_where_they_are(value):
 
 
 def test_every_typical_size_fits_its_reference():
-    from course_utils import attention, decoding, losses, recurrent
+    from course_utils import attention, decoding, losses, masks, multihead, positions, recurrent
 
+    places = (attention, decoding, losses, masks, multihead, positions, recurrent)
     for name, make in parts.TYPICAL.items():
-        homes = [home for home in (attention, decoding, losses, recurrent) if hasattr(home, name)]
-        getattr(homes[0], name)(*make(torch))
+        homes = [home for home in places if hasattr(home, name)]
+        reference = getattr(homes[0], name)
+        if name in parts.TYPICAL_MODULES:
+            reference = reference(*parts.TYPICAL_MODULES[name])
+        reference(*make(torch))
 
 
 def test_with_the_real_check(monkeypatch, capsys):

@@ -195,3 +195,20 @@ def test_answers_are_kept_for_the_overview_only_where_remembering(monkeypatch):
 def test_to_number_takes_one_decimal_comma():
     assert to_number("3,14") == pytest.approx(3.14)
     assert to_number("1,234.5") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("for *any* weights", "for <em>any</em> weights"),
+        ("**strong** and *two words*", "<strong>strong</strong> and <em>two words</em>"),
+        ("2 * 3 * 4", "2 * 3 * 4"),
+        ("`a * b * c` and $a*b*c$", "<code>a * b * c</code> and $a*b*c$"),
+    ],
+)
+def test_emphasis_is_shown_and_products_are_not_taken_for_it(text, shown):
+    assert questions.inline_html(text) == shown
+
+
+def test_a_written_question_is_left_to_a_person():
+    assert "read by a person" in str(questions.answer("01.W", "my text"))

@@ -34,7 +34,7 @@ def test_decode_stops_at_the_end_and_skips_padding_and_start():
 
 def test_an_unknown_word_is_named_with_words_that_are_near():
     vocab = Vocab(["Monday,", "Tuesday,", "5,"])
-    with pytest.raises(ValueError, match=r"^words: 'Munday,' is not among the 6 words .*near it: Monday,"):
+    with pytest.raises(ValueError, match=r"^words: 'Munday,' is not among the 6 words .*near it: 'Monday,'"):
         vocab.encode(["Tuesday,", "Munday,"])
 
 

@@ -11,8 +11,14 @@ misconceptions, three general hints, and cases whose points add up to 10. A case
 sizes unequal, hide keys behind huge values, and say in `shows` what a right answer does. List the exercise in
 `exercises.py` and put two or three right answers of different styles into `tests/right_answers/`.
 
+A class is an exercise like a function: its recipe makes the class, its cases also say how the module is made
+(`make`, with random weights from `modules.construction`), and its reference is named in `modules.py`. `properties`
+are the cases for a module into which no weights can be copied. Where a result is random, or only a property can be
+asked for, a case brings its own `compare`.
+
 Arguments and results cross by value (`values.py`), so that the same cases run on an answer in another process:
-anything with a `call(Call) -> Outcome` is an answer. A model that a function needs is a `Double` (`doubles.py`).
+anything with a `call(Call) -> Outcome` is an answer; a call says how a module is made, what it holds and what it is
+fed. A model that a function needs is a `Double` (`doubles.py`).
 """
 
 from course_utils.checks.exercises import EXERCISES

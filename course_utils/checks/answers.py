@@ -1,4 +1,4 @@
-"""An answer that runs in this process: calls a student's function and turns whatever happens into values."""
+"""An answer that runs in this process: calls a student's function or class and makes values of what happens."""
 
 import contextlib
 import inspect
@@ -7,17 +7,18 @@ import random
 import sys
 import sysconfig
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from course_utils.checks import doubles
-from course_utils.checks.values import Call, Double, Foreign, Outcome, Raised, leaves
+from course_utils.checks import doubles, modules
+from course_utils.checks.values import Call, Double, Foreign, Inside, Outcome, Raised, leaves
 
 MAX_ELEMENTS = 10**6
 MAX_ITEMS = 8
@@ -35,68 +36,117 @@ _LIBRARIES = tuple(
 )
 
 
+@dataclass
+class _Run:
+    """One run: what came back, and the tensors that gradients may be asked of."""
+
+    value: Any = None
+    more: tuple[Any, ...] = ()
+    error: Raised | None = None
+    changed: tuple[str, ...] = ()
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    module: nn.Module | None = None
+    inside: Inside | None = None
+
+
 class LocalAnswer:
-    """A function of this process, as an `Answer`."""
+    """A function or class of this process, as an `Answer`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
 
     def call(self, call: Call) -> Outcome:
         """Run the call on copies of its arguments; see `Answer.call`."""
-        value, error, changed, _ = self._run(call.arguments, seed=0)
-        outcome = {"value": plain(value), "error": error, "changed": changed}
-        if error is None and call.repeat:
-            again, again_error, _, _ = self._run(call.arguments, seed=1)
-            outcome["second"] = Outcome(value=plain(again), error=again_error)
-        if error is None and call.gradients_of:
-            outcome["gradients"], outcome["gradient_error"] = self._gradients(call)
+        run = self._run(call, seed=0)
+        outcome = {"value": plain(run.value), "error": run.error, "changed": run.changed, "inside": run.inside}
+        if run.error is None and call.more:
+            outcome["more"] = tuple(plain(value) for value in run.more)
+        if run.error is None and call.repeat:
+            # The same module once more: it must not remember the call before.
+            again = self._run(call, seed=1, module=run.module)
+            outcome["second"] = Outcome(value=plain(again.value), error=again.error)
+        if run.error is None and call.gradients_of:
+            outcome |= self._gradients(call)
         return Outcome(**outcome)
 
     def _run(
-        self, arguments: dict[str, Any], seed: int, differentiable: tuple[str, ...] = ()
-    ) -> tuple[Any, Raised | None, tuple[str, ...], dict[str, Tensor]]:
-        given = {name: _copy(value) for name, value in arguments.items()}
-        tensors = dict(leaves(given))
+        self, call: Call, seed: int, differentiable: tuple[str, ...] = (), module: nn.Module | None = None
+    ) -> _Run:
+        given = [{name: _copy(value) for name, value in a.items()} for a in (call.arguments, *call.more)]
+        run = _Run(tensors=dict(leaves(given[0])), module=module)
         for name in differentiable:
-            tensors[name].requires_grad_(True)
+            if name in run.tensors:
+                run.tensors[name].requires_grad_(True)
         # Random answers must differ between two calls and yet not between two checks.
         torch.default_generator.manual_seed(seed)
         dtype = torch.get_default_dtype()
-        value, error = None, None
+        stage = "call"
         try:
             with torch.inference_mode(False), torch.enable_grad():
-                value = self._function(*(_build(v) for v in given.values()))
+                function = self._function
+                if call.construction is not None:
+                    if run.module is None:
+                        stage = "make"
+                        run.module = modules.make(function, call.construction.arguments)
+                        stage = "copy"
+                        run.inside = modules.load(run.module, call.construction)
+                        stage = "call"
+                    function = run.module
+                run.value, *others = [function(*(_build(v) for v in a.values())) for a in given]
+                run.more = tuple(others)
         except KeyboardInterrupt:
             raise
         except BaseException as exc:  # a student's SystemExit is theirs, not ours
-            error = describe_error(exc, self._function)
+            run.error = describe_error(exc, self._function, stage)
         if torch.get_default_dtype() != dtype:
             torch.set_default_dtype(dtype)
-        now = dict(leaves(given))
-        changed = tuple(
-            name for name, before in leaves(arguments) if name not in now or not _identical(before, now[name].detach())
+        now = dict(leaves(given[0]))
+        run.changed = tuple(
+            name
+            for name, before in leaves(call.arguments)
+            if name not in now or not _identical(before, now[name].detach())
         )
-        return value, error, changed, tensors
+        return run
 
-    def _gradients(self, call: Call) -> tuple[dict[str, Tensor | None], Raised | None]:
+    def _gradients(self, call: Call) -> dict[str, Any]:
+        """The entries of an outcome about gradients."""
         nothing: dict[str, Tensor | None] = dict.fromkeys(call.gradients_of)
-        value, error, _, tensors = self._run(call.arguments, seed=0, differentiable=call.gradients_of)
-        if error is not None:
-            return nothing, error
-        inputs = [tensors[name] for name in call.gradients_of]
+        run = self._run(call, seed=0, differentiable=call.gradients_of)
+        if run.error is not None:
+            return {"gradients": nothing, "gradient_error": run.error}
+        tensors = {name: run.tensors[name] for name in call.gradients_of if name in run.tensors}
         try:
-            items = _items(value) if isinstance(value, tuple | list) else [value]
+            if run.module is not None:
+                tensors |= _weights(run, call.gradients_of)
+            items = _items(run.value) if isinstance(run.value, tuple | list) else [run.value]
             outputs = [items[i] for i in call.through if i < len(items)]
             outputs = [o for o in outputs if isinstance(o, Tensor) and o.requires_grad and o.numel() <= MAX_ELEMENTS]
-            if not outputs:
-                return nothing, None
-            with torch.inference_mode(False), torch.enable_grad():
-                found = torch.autograd.grad(outputs, inputs, [_cotangent(o) for o in outputs], allow_unused=True)
+            inputs = {name: t for name, t in tensors.items() if t.requires_grad}
+            found: Sequence[Tensor | None] = [None] * len(inputs)
+            if outputs and inputs:
+                with torch.inference_mode(False), torch.enable_grad():
+                    found = torch.autograd.grad(
+                        outputs, list(inputs.values()), [_cotangent(o) for o in outputs], allow_unused=True
+                    )
+            gradients = dict(zip(inputs, found, strict=True))
+            own = {n.removeprefix(_OWN): g for n, g in gradients.items() if n.startswith(_OWN)}
+            idle = () if run.module is None else modules.idle(run.module, own)
         except KeyboardInterrupt:
             raise
         except BaseException as exc:
-            return nothing, describe_error(exc, self._function)
-        return {n: None if g is None else plain(g) for n, g in zip(call.gradients_of, found, strict=True)}, None
+            return {"gradients": nothing, "gradient_error": describe_error(exc, self._function)}
+        asked = {name: gradients.get(name) for name in tensors if not name.startswith(_OWN)}
+        return {"gradients": {n: None if g is None else plain(g) for n, g in asked.items()}, "idle": idle}
+
+
+_OWN = "own:"  # marks a parameter under the name that the student gave it
+
+
+def _weights(run: _Run, asked: tuple[str, ...]) -> dict[str, Tensor]:
+    """The weights asked for that the module has by that name, and all of its own parameters."""
+    held = {name: modules.weight(run.module, name) for name in asked if name not in run.tensors}
+    own = {_OWN + name: p for name, p in modules.listed(run.module).items()}
+    return {name: tensor for name, tensor in held.items() if tensor is not None} | own
 
 
 def _cotangent(output: Tensor) -> Tensor:
@@ -159,14 +209,13 @@ def _plain_tensor(value: Tensor) -> Tensor | Foreign:
         return torch.empty(value.shape, dtype=value.dtype).copy_(value)
 
 
-def describe_error(exc: BaseException, function: Callable[..., Any]) -> Raised:
+def describe_error(exc: BaseException, function: Callable[..., Any], stage: str = "call") -> Raised:
     """The exception in one line, with the deepest line of the student's own code."""
     try:
         message = " ".join(str(exc).split())[:MAX_MESSAGE]
     except BaseException:
         message = ""
-    code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
-    own_file = getattr(code, "co_filename", None)
+    own_file = _file_of(function)
     last, by_student = None, False
     for frame, number in _frames(exc.__traceback__):
         file = frame.f_code.co_filename
@@ -174,9 +223,17 @@ def describe_error(exc: BaseException, function: Callable[..., Any]) -> Raised:
         if by_student:
             last = file, number
     if last is None:
-        return Raised(type(exc).__name__, message)
+        return Raised(type(exc).__name__, message, stage=stage)
     source = linecache.getline(*last).strip()[:200]
-    return Raised(type(exc).__name__, message, last[1], source, by_student)
+    return Raised(type(exc).__name__, message, last[1], source, by_student, stage)
+
+
+def _file_of(function: Callable[..., Any]) -> str | None:
+    """Where a function, or a method of a class, was written."""
+    if isinstance(function, type):
+        function = next((f for f in vars(function).values() if inspect.isfunction(f)), function)
+    code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
+    return getattr(code, "co_filename", None)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[tuple[Any, int]]:

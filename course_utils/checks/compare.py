@@ -5,6 +5,7 @@ No text here ever contains a number from the reference: only shapes, positions a
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 
 from course_utils.checks.model import Case, Output
+from course_utils.checks.telling import tell_changed, tell_error, tell_misfits
 from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 RELATIVE, ABSOLUTE = 1e-4, 2e-5
@@ -28,23 +30,47 @@ class Problem:
 
 def first_problem(case: Case, call: Call, outputs: tuple[Output, ...], got: Outcome, want: Outcome) -> Problem | None:
     """The most telling difference between an outcome and the reference's; None when the case passes."""
-    if got.error is not None:
-        return Problem("error", _tell_error(got.error, call))
-    problem = _structure(outputs, got.value, want.value)
+    if case.must_raise:
+        return None if got.error is not None else Problem("accepted", "This cannot be done, and raises no error.")
+    problem = _error_or_structure(call, outputs, got, want)
     if problem is not None:
         return problem
+    problem = _result_problem(case, call, outputs, got, want)
+    return _conduct_problem(case, call, got, want) if problem is None else problem
+
+
+def _error_or_structure(call: Call, outputs: tuple[Output, ...], got: Outcome, want: Outcome) -> Problem | None:
+    if got.inside is not None and got.inside.misfits:
+        return Problem("weights", tell_misfits(got, call))
+    if got.error is not None:
+        return Problem("error", tell_error(got.error, call))
+    return _structure(outputs, got.value, want.value)
+
+
+def _result_problem(case: Case, call: Call, outputs: tuple[Output, ...], got: Outcome, want: Outcome) -> Problem | None:
     loose = loose_positions(case, call, len(outputs))
     pairs = list(zip(outputs, as_tuple(got.value), as_tuple(want.value), loose, strict=True))
-    for check in (_shape, _kind, _nan, _value):
+    checks = [("shape", _shape), ("kind", _kind), ("nan", _nan)]
+    if case.compare is None:
+        checks.append(("value", partial(_value, tolerance=case.tolerance)))
+    for kind, check in checks:
         for number, (output, received, wanted, free) in enumerate(pairs):
             text = check(output, received, wanted, free)
             if text:
-                return Problem(check.__name__[1:], text, number if len(pairs) > 1 else 0)
+                return Problem(kind, text, number)
+    if any(not same_form(value, got.value) for value in got.more):
+        return Problem("property", "Called again with inputs of the same sizes, your module gives another shape.")
+    told = case.compare(call, got, want) if case.compare else ""
+    return Problem("property", told) if told else None
+
+
+def _conduct_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Problem | None:
+    """What an answer does besides giving the right result."""
     if case.keeps_inputs and got.changed:
-        return Problem("changed", _tell_changed(got.changed))
-    if case.repeat and not repeats(got):
+        return Problem("changed", tell_changed(got.changed))
+    if case.repeat and case.compare is None and not repeats(got):
         return Problem("repeat", "Two calls with the same input give different results.")
-    return _gradient_problem(call, got, want)
+    return _gradient_problem(case, call, got, want)
 
 
 def loose_positions(case: Case, call: Call, count: int) -> tuple[Tensor | None, ...]:
@@ -57,12 +83,12 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def close(a: Tensor, b: Tensor) -> Tensor:
-    """Where two tensors of one shape agree; NaN agrees with NaN."""
+def close(a: Tensor, b: Tensor, tolerance: float | None = None) -> Tensor:
+    """Where two tensors of one shape agree; NaN agrees with NaN. tolerance: absolute, None for the usual."""
     a, b = a.double(), b.double()
     finite = b[b.isfinite()]
     scale = max(1.0, float(finite.abs().max())) if finite.numel() else 1.0
-    return torch.isclose(a, b, rtol=RELATIVE, atol=ABSOLUTE * scale, equal_nan=True)
+    return torch.isclose(a, b, rtol=RELATIVE, atol=tolerance or ABSOLUTE * scale, equal_nan=True)
 
 
 def repeats(got: Outcome) -> bool:
@@ -74,20 +100,26 @@ def repeats(got: Outcome) -> bool:
     return same_values(got.value, got.second.value)
 
 
-def same_values(a: Any, b: Any) -> bool:
+def same_values(a: Any, b: Any, tolerance: float | None = None) -> bool:
     """Whether two plain values agree in structure, shape, kind and numbers."""
     if isinstance(a, tuple) or isinstance(b, tuple):
         return (
             isinstance(a, tuple)
             and isinstance(b, tuple)
             and len(a) == len(b)
-            and all(same_values(x, y) for x, y in zip(a, b, strict=True))
+            and all(same_values(x, y, tolerance) for x, y in zip(a, b, strict=True))
         )
     if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return a.shape == b.shape and kind_of(a) == kind_of(b) and bool(close(a, b).all())
+        return same_form(a, b) and bool(close(a, b, tolerance).all())
     if isinstance(a, float) and isinstance(b, float):
         return bool(close(torch.tensor(a), torch.tensor(b)))
     return type(a) is type(b) and a == b
+
+
+def same_form(a: Any, b: Any) -> bool:
+    """Whether two tensors have the same shape and kind of numbers."""
+    both = isinstance(a, Tensor) and isinstance(b, Tensor)
+    return both and a.shape == b.shape and kind_of(a) == kind_of(b)
 
 
 def same_error(a: Raised | None, b: Raised | None) -> bool:
@@ -193,8 +225,8 @@ def _nan(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
     return text
 
 
-def _value(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
-    wrong = ~close(got, want)
+def _value(output: Output, got: Tensor, want: Tensor, free: Tensor | None, tolerance: float | None) -> str:
+    wrong = ~close(got, want, tolerance)
     if free is not None:
         wrong &= ~free.expand(want.shape)
     if not wrong.any():
@@ -256,33 +288,18 @@ def _sums_to_one(weights: Tensor, axis: int) -> bool:
     return bool(torch.isclose(sums, torch.ones_like(sums), atol=1e-3).all())
 
 
-def _gradient_problem(call: Call, got: Outcome, want: Outcome) -> Problem | None:
-    if not call.gradients_of or same_gradients(got, want):
+def _gradient_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Problem | None:
+    if not call.gradients_of:
+        return None
+    if got.inside is not None and got.inside.loaded != "names" and got.idle and got.gradient_error is None:
+        names = ", ".join(f"`{n}`" for n in got.idle)
+        return Problem("gradient", f"The result is right, but no gradient reaches {names}: it would never learn.")
+    if case.compare is not None or same_gradients(got, want):
         return None
     if got.gradient_error is not None:
-        return Problem("gradient", f"No gradient could be computed: {_tell_error(got.gradient_error, call)}")
+        return Problem("gradient", f"No gradient could be computed: {tell_error(got.gradient_error, call)}")
     missing = [n for n, g in got.gradients.items() if _unless_zero(g) is None and want.gradients[n] is not None]
     names = ", ".join(f"`{n}`" for n in missing or call.gradients_of)
     if missing:
         return Problem("gradient", f"The result is right, but no gradient reaches {names}.")
     return Problem("gradient", f"The result is right, but the gradients with respect to {names} are not.")
-
-
-def _tell_changed(changed: tuple[str, ...]) -> str:
-    names = " and ".join(f"`{n}`" for n in changed)
-    verb = "is" if len(changed) == 1 else "are"
-    return f"After the call {names} {verb} not what the caller passed in: your code writes into its arguments."
-
-
-def _tell_error(error: Raised, call: Call) -> str:
-    if error.kind == "TypeError" and error.line is None and "argument" in error.message:
-        return (
-            f"Your function cannot be called with the {len(call.arguments)} arguments "
-            f"({', '.join(call.arguments)}), in this order: {error.message}"
-        )
-    if error.kind == "RecursionError":
-        return "Your function calls itself without end (RecursionError). What ends the recursion?"
-    where = f" in line {error.line}: `{error.source}`" if error.line and error.source else ""
-    if not where and error.line:
-        where = f" in line {error.line}"
-    return f"Your code raises {error.kind}{where}" + (f" — {error.message}" if error.message else "")

@@ -4,6 +4,7 @@ import torch
 
 from course_utils import decoding as reference
 from course_utils.checks.model import Case, Draw, Exercise, Misconception, Output, Recipe
+from course_utils.checks.shared import calls_differ
 from course_utils.checks.values import Double
 
 
@@ -244,7 +245,7 @@ MISCONCEPTIONS = (
         "Words are drawn at random; greedy decoding takes the most likely one.",
         ("Do two calls agree?", "Look for multinomial or random numbers.", "argmax(dim=-1)"),
         ({"choose": lambda logits: torch.multinomial(logits[:, -1].softmax(-1), 1)},),
-        symptom=lambda got, want: got.second is not None and got.value is not None and _differ(got),
+        symptom=lambda got, want: calls_differ(got),
     ),
     Misconception(
         "gen_least_likely",
@@ -253,12 +254,6 @@ MISCONCEPTIONS = (
         ({"choose": lambda logits: logits[:, -1].argmin(-1, keepdim=True)},),
     ),
 )  # fmt: skip
-
-
-def _differ(got) -> bool:
-    first, second = got.value, got.second.value
-    both = isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor)
-    return both and first.shape == second.shape and not bool(torch.equal(first, second))
 
 
 GREEDY_DECODE = Exercise(

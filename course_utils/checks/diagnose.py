@@ -21,6 +21,7 @@ from course_utils.checks.compare import (
     loose_positions,
     repeats,
     same_error,
+    same_form,
     same_gradients,
     same_values,
 )
@@ -116,9 +117,10 @@ def _whole_explanations(at: Bench, runs: list[CaseRun], failing: list[int]) -> l
         if _reproduces(at, runs, failing, run):
             found.append((_distance(at, runs, run), explanation))
     if not found:
+        possible = _possible_pair(at, runs, failing[0])
         for explanation, function in at.exercise.pairs():
             run = partial(_run, function, at)
-            if _reproduces(at, runs, failing, run):
+            if possible(*explanation) and _reproduces(at, runs, failing, run):
                 found.append((_distance(at, runs, run), explanation))
         found = sorted(found, key=lambda f: f[0])[:1]
     if not found:
@@ -128,6 +130,23 @@ def _whole_explanations(at: Bench, runs: list[CaseRun], failing: list[int]) -> l
 
 
 Run = Callable[[int, bool], Outcome]
+
+
+def _possible_pair(at: Bench, runs: list[CaseRun], case: int) -> Callable[[Misconception, Misconception], bool]:
+    """Whether two misconceptions together are worth a run: of those that change nothing in a case, most are not."""
+    changes: dict[str, bool] = {}
+    alike: dict[str, bool] = {}
+    for number, ((misconception, *_), _) in enumerate(at.candidates()):
+        if misconception.id not in changes:  # pairs are made of the first variants
+            changes[misconception.id] = _problem(at, case, at.outcome(number, case, False)) is not None
+            alike[misconception.id] = _likeness(at, runs[case], case, partial(at.outcome, number)) > 0
+
+    def possible(a: Misconception, b: Misconception) -> bool:
+        if changes[a.id] and changes[b.id]:
+            return True
+        return (changes[a.id] and alike[a.id]) or (changes[b.id] and alike[b.id])
+
+    return possible
 
 
 def _reproduces(at: Bench, runs: list[CaseRun], failing: list[int], run: Run) -> bool:
@@ -151,14 +170,19 @@ def _likeness(at: Bench, student: CaseRun, number: int, run: Run) -> int:
     3: the same values, or an error with the same message; 2: the same message but for sizes; 1: an error of the
     same type; 0: something else.
     """
-    got, other = student.outcome, run(number, True)
+    got, other = student.outcome, run(number, student.case.compare is None)
+    if student.case.must_raise and got.error is None and other.error is None:
+        return 2
     if got.error is not None or other.error is not None:
         return _alike_errors(got.error, other.error)
-    loose = loose_positions(student.case, at.calls[number], len(at.exercise.outputs))
-    same = _same_but_loose(got.value, other.value, loose)
+    if student.case.compare is not None:
+        same = _same_result(student.case, at.calls[number], got, other)
+    else:
+        loose = loose_positions(student.case, at.calls[number], len(at.exercise.outputs))
+        same = _same_but_loose(got.value, other.value, loose, student.case.tolerance)
     if same and student.case.keeps_inputs:
         same = got.changed == other.changed
-    if same and (student.case.gradients_of or student.case.repeat):
+    if same and student.case.compare is None and (student.case.gradients_of or student.case.repeat):
         full = run(number, False)
         same = same_gradients(got, full) and repeats(got) == repeats(full)
     return 3 if same else 0
@@ -172,16 +196,25 @@ def _alike_errors(a: Raised | None, b: Raised | None) -> int:
     return 2 if same_error(a, b) else 1
 
 
-def _same_but_loose(a: Any, b: Any, loose: tuple[Tensor | None, ...]) -> bool:
+def _same_result(case: Case, call: Call, a: Outcome, b: Outcome) -> bool:
+    """The same by the case's own comparison; where that does not apply, the same values."""
+    if not same_form(a.value, b.value):
+        return same_values(a.value, b.value)
+    return not case.compare(call, a, b)
+
+
+def _same_but_loose(a: Any, b: Any, loose: tuple[Tensor | None, ...], tolerance: float | None) -> bool:
     """Same values; at loose positions only whether the numbers are finite."""
     if all(free is None for free in loose):
-        return same_values(a, b)
+        return same_values(a, b, tolerance)
     first, second = as_tuple(a), as_tuple(b)
-    if len(first) != len(loose) or len(second) != len(loose):
-        return same_values(a, b)
+    if len(first) != len(second):
+        return False
+    # Not strict: where an answer returns too much or too little, what it shares with the right one is compared.
     return same_values(
-        tuple(_soften(x, f) for x, f in zip(first, loose, strict=True)),
-        tuple(_soften(x, f) for x, f in zip(second, loose, strict=True)),
+        tuple(_soften(x, f) for x, f in zip(first, loose, strict=False)),
+        tuple(_soften(x, f) for x, f in zip(second, loose, strict=False)),
+        tolerance,
     )
 
 

@@ -75,7 +75,9 @@ def _empty_row(arguments: dict):
     return tuple(~arguments["mask"].any(-1, keepdim=True) for _ in range(2))
 
 
-def _assemble(s):
+def assemble(s):
+    """Attention from its steps; the self-attention exercise is assembled from the same ones."""
+
     def run(q, k, v, mask=None):
         q = s.prepare_q(q)
         scores = s.scale(s.score(q, k), q, k, v)
@@ -132,7 +134,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     reference=reference.scaled_dot_product_attention,
     outputs=(Output("output", ("query", "feature")), Output("weights", ("query", "key"), weights=True)),
     cases=CASES,
-    recipe=Recipe(_assemble, RIGHT),
+    recipe=Recipe(assemble, RIGHT),
     misconceptions=(*SCALE, *HIDING, *PRODUCTS),
     hints=(
         "Which two axes must meet in the product, and which one is left for the softmax?",

@@ -58,7 +58,17 @@ class DropoutDouble(LanguageModelDouble):
         return torch.nn.functional.dropout(super().forward(idx), 0.5, self.training)
 
 
-KINDS = {"language_model": LanguageModelDouble, "chain": ChainDouble, "dropout": DropoutDouble}
+class RankedDouble(LanguageModelDouble):
+    """The same logits in every state, each time for other words: how sharply it chooses is known beforehand."""
+
+    def __init__(self, logits: list[float], seed: int, block_size: int) -> None:
+        super().__init__(len(logits), seed, block_size)
+        drawn = self.table.detach()
+        # A state's own level changes no probability: it is there for code that compares the logits of two rows.
+        self.table = nn.Parameter(torch.tensor(logits)[drawn.argsort(dim=-1)] + 5 * drawn[:, :1])
+
+
+KINDS = {"ranked": RankedDouble, "language_model": LanguageModelDouble, "chain": ChainDouble, "dropout": DropoutDouble}
 
 
 def build(double: Double) -> nn.Module:

@@ -44,8 +44,12 @@ def add_if_hidden(value: float) -> Hide:
 
 
 def with_and_without_care(*steps: Steps) -> tuple[Steps, ...]:
-    """Each way twice: with care for rows that may see nothing, and without."""
-    return tuple(way for step in steps for way in (step, {"settle": lambda weights, mask: weights} | step))
+    """Each way with zeros, with NaN, and with equal weights in rows that may see nothing."""
+    not_settled = {"settle": lambda weights, mask: weights}
+    equal = not_settled | {"hide": fill(-1e9)}
+    return tuple(
+        way for step in steps for way in (step, not_settled | step, equal | step) if way is step or "hide" not in step
+    ) + tuple(not_settled | step for step in steps if "hide" in step)
 
 
 KEEP: Steps = {"hide": lambda scores, mask: scores}

@@ -1,7 +1,8 @@
 """What an exercise is made of: outputs with named axes, cases with points, and misconceptions that run."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils.checks.values import Call, Outcome
+from course_utils.checks.values import Call, Construction, Outcome
 
 LEADING_AXES = {0: (), 1: ("batch",), 2: ("batch", "head")}
 
@@ -62,6 +63,12 @@ class Case:
     build: draws the arguments, in the order of the signature; optional arguments only where they are used.
     loose: for each output, positions (broadcast) that only have to be finite; None where all are compared.
     keeps_inputs: whether writing to an argument fails this case.
+    make: for a class, how the module is made; draws after `build`.
+    more: the arguments of further calls of the same module, from those of the first.
+    compare: says how an outcome differs from the right one, or from that of a misconception, "" if it does not;
+        in place of the comparison number by number (for random answers, and for properties).
+    must_raise: the right answer here is an error, of any type.
+    tolerance: how far a number may be off (absolute); None for the usual.
     Points 0 make a case advisory: it can add a note to the report, and never fails an answer.
     """
 
@@ -75,10 +82,24 @@ class Case:
     keeps_inputs: bool = False
     loose: Callable[[dict[str, Any]], tuple[Tensor | None, ...]] | None = None
     note: str = ""
+    make: Callable[[Draw], Construction] | None = None
+    more: Callable[[dict[str, Any]], tuple[dict[str, Any], ...]] | None = None
+    compare: Callable[[Call, Outcome, Outcome], str] | None = None
+    must_raise: bool = False
+    tolerance: float | None = None
 
     def call(self, seed: int) -> Call:
         """The call of this case; the same for the same seed."""
-        return Call(self.build(Draw(seed)), self.gradients_of, self.through, self.repeat)
+        draw = Draw(seed)
+        arguments = self.build(draw)
+        return Call(
+            arguments,
+            self.gradients_of,
+            self.through,
+            self.repeat,
+            self.make(draw) if self.make else None,
+            self.more(arguments) if self.more else (),
+        )
 
 
 Steps = dict[str, Callable[..., Any]]
@@ -128,7 +149,10 @@ class Misconception:
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """An exercise: its name is its identity in lessons, checks and grades."""
+    """An exercise: its name is its identity in lessons, checks and grades.
+
+    properties: for a class, the cases that take the place of the others when no weights can be copied into an answer.
+    """
 
     name: str
     notebook: str
@@ -139,6 +163,18 @@ class Exercise:
     misconceptions: tuple[Misconception, ...]
     hints: tuple[str, str, str]
     optional: bool = False
+    properties: tuple[Case, ...] = ()
+
+    @property
+    def is_class(self) -> bool:
+        """Whether students write a class."""
+        return isinstance(self.reference, type)
+
+    @cached_property
+    def by_properties(self) -> "Exercise":
+        """The same exercise for an answer with weights of its own, whose numbers no misconception can reproduce."""
+        symptoms = tuple(replace(m, variants=()) for m in self.misconceptions if m.symptom)
+        return replace(self, cases=self.properties, misconceptions=symptoms, properties=())
 
     @property
     def max_points(self) -> int:

@@ -1,6 +1,6 @@
 """What is said about a failing case when no misconception explains it: what was observed, and how to look closer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -18,6 +18,9 @@ KIND_HINTS = {
     "kind": "Print `result.dtype`. Which line turned the numbers into another kind?",
     "nan": "NaN spreads. Which line makes the first one: a division by zero, exp of a large number, inf - inf?",
     "value": "Take an input so small that you can compute the result by hand, and compare line by line.",
+    "accepted": "Which sizes fit together? What does your code do with those that do not?",
+    "weights": "Compare the layers in your `__init__` with the statement: names, and sizes (in, out).",
+    "property": "Make the experiment in a few lines yourself: what was changed, and what should follow from it?",
     "changed": "Operations that end in an underscore, `+=` on a tensor and assignment to a slice write in place.",
     "repeat": "What in your code is random, or remembers the call before?",
     "gradient": "Which of your operations leave the graph: detach, .data, .item(), no_grad, a copy into a new tensor?",
@@ -77,4 +80,4 @@ def _with(call: Call, name: str, value: Tensor | None) -> Call | None:
     }
     if name in arguments:
         arguments[name] = value
-    return Call(arguments)
+    return replace(call, arguments=arguments)

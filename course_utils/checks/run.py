@@ -1,9 +1,10 @@
 """Runs an exercise's cases on an answer and makes the report; `check` is what a notebook calls."""
 
 import difflib
+from dataclasses import replace
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_utils import parts
 from course_utils.checks.answers import LocalAnswer, untouched
@@ -19,7 +20,7 @@ from course_utils.checks.values import Answer, Outcome
 def check(obj: Any, exercise: str | None = None, *, seed: int = 0) -> Report:
     """Check an answer and say what is right and what is not.
 
-    obj: the student's function. The exercise is found by its name, or named by `exercise`.
+    obj: the student's function or class. The exercise is found by its name, or named by `exercise`.
     seed: draws other inputs of the same kind.
     Never raises because of what a student wrote; raises ValueError where `exercise` names no exercise.
     """
@@ -28,7 +29,9 @@ def check(obj: Any, exercise: str | None = None, *, seed: int = 0) -> Report:
     name = exercise if exercise is not None else _name_of(obj)
     if name not in EXERCISES:
         return _unusable(exercise or "check", obj, name)
-    if isinstance(obj, str | Tensor | type) or not callable(obj):
+    if isinstance(obj, str | Tensor | nn.Module) or not callable(obj):
+        return _unusable(name, obj, name if isinstance(obj, str) else _name_of(obj))
+    if isinstance(obj, type) != EXERCISES[name].is_class:
         return _unusable(name, obj, name if isinstance(obj, str) else _name_of(obj))
     report = run_exercise(EXERCISES[name], LocalAnswer(obj), seed)
     parts.remember(obj, report)  # not in run_exercise: a grader remembers nothing
@@ -44,14 +47,31 @@ def run_exercise(exercise: Exercise, answer: Answer, seed: int = 0) -> Report:
             outcome = answer.call(at.calls[number])
             if not runs and _is_stub(outcome):
                 return Report(exercise.name, 0, exercise.max_points, False, NOT_DONE, optional=exercise.optional)
+            if not runs and exercise.properties and outcome.inside is not None and outcome.inside.missing:
+                return _by_properties(exercise, answer, seed, outcome.inside.missing)
             problem = first_problem(case, at.calls[number], exercise.outputs, outcome, at.wanted[number])
             runs.append(CaseRun(case, outcome, problem))
         return _report(at, answer, runs)
 
 
+def _by_properties(exercise: Exercise, answer: Answer, seed: int, missing: tuple[str, ...]) -> Report:
+    """The report on a module into which no weights can be copied."""
+    report = run_exercise(exercise.by_properties, answer, seed)
+    names = ", ".join(f"`{name}`" for name in missing)
+    return replace(report, notes=(*report.notes, _OWN_WEIGHTS.format(names)))
+
+
+_OWN_WEIGHTS = (
+    "Your module does not hold {} (as in the statement), and offers no `copy_from(reference)`; so no weights could be "
+    "copied into it, and only its properties were checked."
+)
+
+
 def _report(at: Bench, answer: Answer, runs: list[CaseRun]) -> Report:
+    # An answer that raises an error at everything has not refused the impossible.
+    something = any(r.problem is None and r.case.points and not r.case.must_raise for r in runs)
     results = tuple(
-        CaseResult(r.case.name, r.case.shows, 0 if r.problem else r.case.points, r.case.points)
+        CaseResult(r.case.name, r.case.shows, 0 if r.problem or not something else r.case.points, r.case.points)
         for r in runs
         if r.case.points
     )
@@ -97,8 +117,13 @@ def _unusable(exercise: str, obj: Any, name: str) -> Report:
     known, shown = exercise in EXERCISES, name[:60]
     if isinstance(obj, str):
         message = f"You passed a text. Pass the function itself, without quotes: check({shown})."
+    elif isinstance(obj, nn.Module):
+        kind = type(obj).__name__[:60]
+        message = f"You passed an instance. Pass the class itself, without parentheses after its name: check({kind})."
     elif isinstance(obj, type) and known:
         message = f"`{shown}` is a class; this exercise asks for a function. Define it with `def`."
+    elif callable(obj) and known and EXERCISES[exercise].is_class:
+        message = f"This exercise asks for a class. Define it with `class {exercise}(nn.Module):`."
     elif callable(obj):
         called = f"`{shown}`" if shown else "This function"
         message = f"{called} does not say which exercise it answers. {_near(name) if shown else ''}".strip()

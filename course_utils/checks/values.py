@@ -31,6 +31,7 @@ class Raised:
     """An exception: its type, its message, and the student's own line that led to it.
 
     `by_student` is True when the student's own code raised it (a stub does), not a library underneath.
+    stage: what was going on: "make" a module, "copy" weights into it, "call" it.
     """
 
     kind: str
@@ -38,25 +39,62 @@ class Raised:
     line: int | None = None
     source: str = ""
     by_student: bool = False
+    stage: str = "call"
+
+
+@dataclass(frozen=True)
+class Construction:
+    """How a class answer is made before it is called: once for each call, in evaluation mode.
+
+    reference: names the reference class in `modules.py`; a `copy_from` of the answer gets an instance of it.
+    arguments: of the constructor, passed by position.
+    weights: by their names in the reference; empty where the answer keeps the weights it was made with.
+    """
+
+    reference: str
+    arguments: dict[str, Any]
+    weights: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Call:
     """One call of an answer. Arguments are passed by position: students may rename their parameters.
 
-    gradients_of: names of float arguments whose gradients are asked for; an entry of a dict is named "p['W']".
+    gradients_of: names of float arguments whose gradients are asked for; an entry of a dict is named "p['W']",
+        a weight of a class answer has its name in the reference.
     through: which outputs the gradients flow back from.
     repeat: call a second time, on fresh copies, to see whether both results agree.
+    construction: how a class answer is made; None for a function.
+    more: arguments of further calls of the same module, whose results are compared with the first.
     """
 
     arguments: dict[str, Any]
     gradients_of: tuple[str, ...] = ()
     through: tuple[int, ...] = (0,)
     repeat: bool = False
+    construction: Construction | None = None
+    more: tuple[dict[str, Any], ...] = ()
 
     def forward_only(self) -> "Call":
         """The same call without the second run and without gradients."""
         return replace(self, gradients_of=(), repeat=False)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What a module holds, and how weights came into it.
+
+    loaded: "names", "copy_from", or "" where they were not copied.
+    missing: weights of the reference that the module does not have; misfits: those of another shape, with it.
+    parameters, buffers: name -> shape; frozen: the names of parameters that do not ask for gradients.
+    """
+
+    loaded: str = ""
+    missing: tuple[str, ...] = ()
+    misfits: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    parameters: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    buffers: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    frozen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +103,10 @@ class Outcome:
 
     changed: names of the arguments that were written to.
     second: the value of the second call, when one was asked for (an `Outcome` of its own).
-    gradients: one entry for each name asked for; None where no gradient arrived.
+    gradients: one entry for each name asked for; None where no gradient arrived. Weights of a class answer that
+        have another name there are left out.
+    more: the values of the further calls.
+    inside: of a class answer; idle: its own weight matrices, by name, that no gradient reaches (if asked for any).
     """
 
     value: Any = None
@@ -74,10 +115,13 @@ class Outcome:
     second: "Outcome | None" = None
     gradients: dict[str, Tensor | None] = field(default_factory=dict)
     gradient_error: Raised | None = None
+    more: tuple[Any, ...] = ()
+    inside: Inside | None = None
+    idle: tuple[str, ...] = ()
 
 
 class Answer(Protocol):
-    """Anything that can be called by value: a function in this process, or one behind a process boundary."""
+    """Anything that can be called by value: a function or class in this process, or behind a process boundary."""
 
     def call(self, call: Call) -> Outcome:
         """Run the call and say what happened; never raises because of the student's code."""

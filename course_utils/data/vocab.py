@@ -29,7 +29,7 @@ class Vocab:
             near = difflib.get_close_matches(str(word), self.words, n=3) or self.words[3:6]
             raise ValueError(
                 f"words: {word!r} is not among the {len(self)} words of this vocabulary; "
-                f"near it: {', '.join(near)}. `vocab.words` lists them all."
+                f"near it: {', '.join(map(repr, near))}. `vocab.words` lists them all."
             ) from None
 
     def decode(self, ids: Iterable[int]) -> list[str]:

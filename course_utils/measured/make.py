@@ -3,13 +3,20 @@
 import json
 import sys
 import time
+from collections.abc import Callable
 
 import torch
+from torch import nn
 
 from .. import experiments, training
 from ..data.dates import date_corpus
+from ..data.roles import role_data
+from ..data.text import python_manual
 from ..evaluation import translation_scores
+from ..ngrams import NGram
+from ..role_models import MultiHeadReader, SingleHeadReader
 from ..seq2seq import AttentionTranslator, FixedContextTranslator
+from ..transformer import LanguageModel, honest_nats
 from . import FOLDER
 
 SEEDS = (0, 1, 2)
@@ -94,7 +101,11 @@ def scale() -> dict:
         for d in (8, 16, 32, 64)
         for name, tied in (("own values", False), ("keys serve as values", True))
     }
-    return {"steps_to_90": curves, "dead_share": dead, "accuracy": tied}
+    longer = {
+        name: [sum(experiments.lookup_curve(8, tied=tied, seed=s, steps=3000)[-20:]) / 20 for s in SEEDS]
+        for name, tied in (("own values", False), ("keys serve as values", True))
+    }
+    return {"steps_to_90": curves, "dead_share": dead, "accuracy": tied, "accuracy_3000": longer}
 
 
 def short_sentences() -> dict:
@@ -127,7 +138,100 @@ def _short(language: str, seed: int, start: str) -> dict:
     }
 
 
-TABLES = {f.__name__: f for f in (scoreboard, copy_capacity, recall, scale, short_sentences, fixed_longer)}
+def roles() -> dict:
+    """One head, one layer: accuracy of naming the biter, with and without positions."""
+    return {
+        "biter": {
+            kind: [
+                experiments.train_role_reader(lambda: SingleHeadReader(positions=kind), seed=s, label=kind)[1]  # noqa: B023
+                for s in SEEDS
+            ]
+            for kind in ("none", "learned", "sinusoidal")
+        }
+    }
+
+
+def heads() -> dict:
+    """Biter and bitten from one vector: accuracy for both together and for each, by heads, width and layers."""
+    shapes = {
+        "1 head": {"n_heads": 1},
+        "2 heads": {"n_heads": 2},
+        "4 heads": {"n_heads": 4},
+        "8 heads": {"n_heads": 8},
+        "1 head, four times as wide": {"n_heads": 1, "d": 128},
+        "the same, a third of the learning rate": {"n_heads": 1, "d": 128},
+        "1 head, two layers": {"n_heads": 1, "n_layers": 2},
+    }
+    accuracy = {}
+    for name, shape in shapes.items():
+        lr = 3e-3 if "third" in name else 1e-2
+        accuracy[name] = [_both_roles(lambda: MultiHeadReader(**shape), seed, lr, name) for seed in range(8)]  # noqa: B023
+    return {
+        "seeds": 8,
+        "accuracy": accuracy,
+        "parameters": {name: training.n_parameters(MultiHeadReader(**shape)) for name, shape in shapes.items()},
+    }
+
+
+def _both_roles(make_model: Callable[[], nn.Module], seed: int, lr: float, label: str) -> list[float]:
+    """Accuracy for both roles together, the biter, the bitten."""
+    model, both = experiments.train_role_reader(make_model, seed=seed, lr=lr, label=label)
+    test_set = role_data(seed=seed)[1]
+    with torch.no_grad():
+        right = (model(test_set.tokens).argmax(dim=-1) == test_set.roles).double().mean(dim=0)
+    return [both, *right.tolist()]
+
+
+SPANS = ((16, 32), (32, 48), (48, 64), (64, 96), (96, 128))
+
+
+def positions() -> dict:
+    """Language models trained on windows of 32 characters: nats a character inside and beyond that length."""
+    text = python_manual()
+    windows = text.windows(128, 100, seed=1)  # the windows of loss_by_position
+    trigram = NGram(text.train, len(text.alphabet), 3)
+    return {
+        "spans": SPANS,
+        # The 3-gram on the very same characters, each from the two before: how hard the text is there.
+        "trigram": [trigram.nats(windows[:, start - 1 : end + 1], skip=2) for start, end in SPANS],
+        "nats": {
+            kind: [experiments.loss_by_position(kind, text, spans=SPANS, seed=s, label=kind) for s in SEEDS]
+            for kind in LanguageModel.POSITIONS
+        },
+    }
+
+
+def masking() -> dict:
+    """n-grams, a causal model and a model without mask on the same held-out windows, nats a character."""
+    text = python_manual()
+    vocab = len(text.alphabet)
+    windows = text.windows(32, 200, seed=1)
+    table = {
+        "ngram": {str(n): [NGram(text.train, vocab, n).nats(windows)] for n in (1, 2, 3, 4, 5)},
+        "masked": {},
+        "peeking": [],
+        "peeking_training": [],
+    }
+    for steps in (600, 3000):
+        table["masked"][str(steps)] = []
+        for seed in SEEDS:
+            training.seed_everything(seed)
+            model = LanguageModel(vocab, block_size=32)
+            experiments.train_language_model(model, text, steps=steps, seed=seed, label=f"causal mask, {steps}")
+            table["masked"][str(steps)].append(honest_nats(model, windows))
+    for seed in SEEDS:
+        training.seed_everything(seed)
+        model = LanguageModel(vocab, block_size=32, mask=None)
+        history = experiments.train_language_model(model, text, seed=seed, label="no mask")
+        table["peeking"].append(honest_nats(model, windows))
+        table["peeking_training"].append(history.final_loss)
+    return table
+
+
+TABLES = {
+    f.__name__: f
+    for f in (scoreboard, copy_capacity, recall, scale, short_sentences, fixed_longer, roles, heads, positions, masking)
+}
 
 
 def main(names: list[str]) -> int:

@@ -80,4 +80,14 @@ def gradients(outputs: Tensor, inputs: list[Tensor], weights: Tensor) -> tuple[T
     return torch.autograd.grad((outputs * weights).sum(), inputs)
 
 
-from properties import attention, decoding, losses, recurrent  # noqa: E402, F401
+def raises(call: Callable[[], object], message: str) -> None:
+    """The call raises a ValueError whose message starts like this."""
+    try:
+        call()
+    except ValueError as error:
+        assert str(error).startswith(message), str(error)
+    else:
+        raise AssertionError(f"no error, expected {message!r}")
+
+
+from properties import attention, decoding, losses, masks, multihead, positions, recurrent  # noqa: E402, F401

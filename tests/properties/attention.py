@@ -256,3 +256,40 @@ def decode_step_has_the_gradients_of_its_formula(decode_step, case: Case):
         return decode_step(y, h, encoded, mask, dict(zip(p, weights, strict=True)))
 
     assert torch.autograd.gradcheck(step, inputs, fast_mode=True)
+
+
+def _self_inputs(case: Case, *batch: int):
+    r, d = case.random(), case.H
+    return r(*batch, case.T, case.D), r(case.D, d), r(case.D, d), r(case.D, case.D + 1)
+
+
+@states("self_attention")
+def self_attention_is_the_product_of_three_projections(attend, case: Case):
+    for batch in ((), (case.B,), (case.B, 2)):
+        x, *matrices = _self_inputs(case, *batch)
+        layers = [nn.Linear(W.shape[0], W.shape[1], bias=False).double() for W in matrices]
+        with torch.no_grad():
+            for layer, W in zip(layers, matrices, strict=True):
+                layer.weight.copy_(W.T)
+            q, k, v = (layer(x) for layer in layers)
+        for mask in (None, case.mask(case.T, case.T), case.mask(*batch, 1, case.T)):
+            out, weights = attend(x, *matrices, mask)
+            close(out, F.scaled_dot_product_attention(q, k, v, mask))
+            close(weights @ v, out)
+
+
+@states("self_attention")
+def self_attention_moves_with_its_positions(attend, case: Case):
+    x, *matrices = _self_inputs(case, case.B)
+    order = torch.randperm(case.T, generator=torch.Generator().manual_seed(case.seed))
+    out, weights = attend(x, *matrices)
+    moved, moved_weights = attend(x[:, order], *matrices)
+    close(moved, out[:, order])
+    close(moved_weights, weights[:, order][:, :, order])
+
+
+@states("self_attention")
+def self_attention_has_the_gradients_of_its_formula(attend, case: Case):
+    inputs = [part.requires_grad_() for part in _self_inputs(case, 2)]
+    mask = case.mask(case.T, case.T)
+    assert torch.autograd.gradcheck(lambda *parts: attend(*parts, mask), inputs, fast_mode=True)

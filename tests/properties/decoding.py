@@ -1,9 +1,9 @@
-"""Properties of shift_right and greedy_decode."""
+"""Properties of shift_right, greedy_decode and generate."""
 
 import torch
 from torch import Tensor, nn
 
-from properties import Case, states
+from properties import Case, raises, states
 
 V = 5
 N = 6
@@ -157,3 +157,106 @@ def greedy_decode_records_no_gradient(greedy_decode, case: Case):
 
     greedy_decode(model, _prompt(case), 1)
     assert recorded == [False]
+
+
+class Ranked(Chain):
+    """A Chain whose logits are 0 … V - 1 in some order: no near ties, and at a low temperature a certain winner."""
+
+    def __init__(self, case: Case, block_size: int | None = None):
+        super().__init__(case, block_size)
+        self.table = self.table.argsort(dim=-1).argsort(dim=-1).float()
+
+
+def _generator(case: Case) -> torch.Generator:
+    return torch.Generator().manual_seed(case.seed)
+
+
+@states("generate")
+def generate_keeps_the_prompt_and_appends_n_tokens(generate, case: Case):
+    prompt = _prompt(case)
+    before = prompt.clone()
+    for n in (0, 1, N):
+        drawn = generate(Chain(case), prompt, n, generator=_generator(case))
+        assert drawn.shape == (case.B, case.T + n) and drawn.dtype == prompt.dtype
+        assert torch.equal(drawn[:, : case.T], before) and torch.equal(prompt, before)
+        assert ((drawn >= 0) & (drawn < V)).all()
+
+
+@states("generate")
+def generate_draws_each_token_with_its_probability(generate, case: Case):
+    """20 000 draws: the share of a token is within five standard deviations (0.018) of its probability."""
+    model, row = Ranked(case), case.integers(V, 1, case.T)
+    logits = model(row)[0, -1]
+    for temperature, top_k in ((1.0, None), (2.0, None), (0.5, None), (1.0, 3), (3.0, 2), (1.0, V), (2.0, V + 7)):
+        largest = logits.sort(descending=True).values[: top_k or V]
+        odds = torch.where(logits >= largest[-1], (logits.double() / temperature).exp(), 0.0)
+        drawn = generate(model, row.expand(20_000, -1), 1, temperature, top_k, _generator(case))[:, -1]
+        counts = torch.bincount(drawn, minlength=V)
+        assert not counts[odds == 0].any(), "a token beyond the top k was drawn"
+        assert (counts / 20_000 - odds / odds.sum()).abs().max() < 0.018
+
+
+@states("generate")
+def generate_without_choice_is_greedy(generate, case: Case):
+    for block_size in (None, 1, case.T, case.T + 2):
+        model, prompt = Ranked(case, block_size), _prompt(case)
+        expected = [_expected(model.eval(), row, N) for row in prompt.tolist()]
+        assert generate(model, prompt, N, temperature=0.01, generator=_generator(case)).tolist() == expected
+        assert generate(model, prompt, N, temperature=5.0, top_k=1, generator=_generator(case)).tolist() == expected
+
+
+@states("generate")
+def generate_feeds_the_last_block(generate, case: Case):
+    for block_size in (1, case.T, case.T + 2):
+        model = Chain(case, block_size)
+        drawn = generate(model, _prompt(case), N, generator=_generator(case))
+        assert len(model.fed) == N
+        for i, fed in enumerate(model.fed):
+            assert torch.equal(fed, drawn[:, : case.T + i][:, -block_size:])
+
+
+@states("generate")
+def generate_repeats_itself_with_the_same_generator(generate, case: Case):
+    prompt = case.integers(V, 50, case.T)
+    state = torch.get_rng_state()
+    once, again = (generate(Chain(case), prompt, N, generator=_generator(case)) for _ in range(2))
+    assert torch.equal(once, again)
+    assert torch.equal(torch.get_rng_state(), state), "the global generator was used"
+    other = torch.Generator().manual_seed(case.seed + 1)
+    assert not torch.equal(generate(Chain(case), prompt, N, generator=other), once)
+    torch.manual_seed(case.seed)
+    assert torch.equal(generate(Chain(case), prompt, N), once), "without one, it is the global generator"
+
+
+@states("generate")
+def generate_with_the_same_draws_is_bolder_at_a_low_temperature(generate, case: Case):
+    model, prompt = Ranked(case), case.integers(V, 200, case.T)
+    gained = []
+    for temperature in (0.3, 1.0, 3.0):
+        drawn = generate(model, prompt, 1, temperature, generator=_generator(case))[:, -1:]
+        gained.append(model(prompt)[:, -1].gather(1, drawn).mean().item())
+    assert gained == sorted(gained, reverse=True)
+
+
+@states("generate")
+def generate_records_no_gradient(generate, case: Case):
+    recorded = []
+
+    def model(idx):
+        logits = torch.zeros(*idx.shape, V, requires_grad=True) * 1
+        recorded.append(logits.requires_grad)
+        return logits
+
+    generate(model, _prompt(case), 1, generator=_generator(case))
+    assert recorded == [False]
+
+
+@states("generate")
+def generate_names_what_it_cannot_draw_from(generate, case: Case):
+    for temperature in (0.0, -1.0, -0.5):
+        raises(
+            lambda: generate(Chain(case), _prompt(case), 1, temperature=temperature),  # noqa: B023
+            f"temperature: got {temperature}, must be above 0",
+        )
+    for top_k in (0, -1):
+        raises(lambda: generate(Chain(case), _prompt(case), 1, top_k=top_k), f"top_k: got {top_k}, must be at least 1")  # noqa: B023

@@ -22,4 +22,4 @@ def right(exercise: str):
     return collect
 
 
-from right_answers import attention, sequences  # noqa: E402, F401
+from right_answers import attention, masking, modules, self_attention, sequences  # noqa: E402, F401

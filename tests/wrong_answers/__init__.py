@@ -4,13 +4,25 @@ A function marked `@wrong("exercise", "misconception")` must be rejected and nam
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
+
+from course_utils.checks import Report, check
 
 
 class WrongAnswer(NamedTuple):
     exercise: str
     misconception: str | None
     function: Callable
+
+    def report(self, seed: int = 0) -> Report:
+        """What its check says; several tests look at the same report."""
+        return _report(self.function, self.exercise, seed)
+
+
+@cache
+def _report(function: Callable, exercise: str, seed: int) -> Report:
+    return check(function, exercise, seed=seed)
 
 
 ALL: list[WrongAnswer] = []
@@ -26,4 +38,4 @@ def wrong(exercise: str, misconception: str | None = None):
     return collect
 
 
-from wrong_answers import attention, decoding, dot_product, recurrent  # noqa: E402, F401
+from wrong_answers import attention, decoding, dot_product, masking, modules, recurrent, self_attention  # noqa: E402, F401
