@@ -3,6 +3,8 @@
 import zipfile
 from pathlib import Path
 
+from course_utils.folders import START
+
 from .errors import BuildError
 from .freshness import find_problems
 
@@ -46,7 +48,7 @@ def write_release(root: Path, file: Path) -> Path:
         raise BuildError(f'release file "{file}": the archive is a .zip; give it a name that ends in .zip')
     problems = find_problems(root)
     if problems:
-        raise BuildError(*problems, "no release: solve these first, then run: course build --check")
+        raise BuildError(*problems, f"no release: solve these first, then run: {START} build --check")
     names = release_files(root)
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(file.name + ".partial")

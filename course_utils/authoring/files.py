@@ -40,11 +40,19 @@ def without_outputs(notebook: dict) -> dict:
     return bare
 
 
+def runs_alike(old: dict, new: dict) -> bool:
+    """Whether two notebooks without outputs differ in nothing that a kernel sees: their text may."""
+    return old["metadata"] == new["metadata"] and _code(old) == _code(new)
+
+
 def keep_outputs(old: dict, new: dict) -> None:
-    """Put the outputs of `old` into `new`, which is the same otherwise."""
-    for before, after in zip(old["cells"], new["cells"], strict=True):
-        if after["cell_type"] == "code":
-            after.update(outputs=before["outputs"], execution_count=before["execution_count"])
+    """Put the outputs of `old` into `new`, which has the same code cells."""
+    for before, after in zip(_code(old), _code(new), strict=True):
+        after.update(outputs=before["outputs"], execution_count=before["execution_count"])
+
+
+def _code(notebook: dict) -> list[dict]:
+    return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
 def unexecuted(notebook: dict) -> str | None:

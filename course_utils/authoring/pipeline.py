@@ -8,6 +8,7 @@ from .files import (
     keep_outputs,
     questions_text,
     read_notebook,
+    runs_alike,
     unexecuted,
     without_outputs,
     write_if_changed,
@@ -50,7 +51,7 @@ def _write_solution(
     root: Path, path: Path, lesson: Lesson, notebooks: Notebooks, *, execute: bool, force: bool
 ) -> bool:
     old, new = read_notebook(path), notebooks.solved
-    same = old is not None and without_outputs(_without_widgets(old)) == new
+    same = old is not None and runs_alike(without_outputs(_without_widgets(old)), new)
     if execute and (force or not same or unexecuted(old)):
         path.parent.mkdir(parents=True, exist_ok=True)
         run_notebook(new, root, lesson.file, notebooks.lines)
