@@ -5,10 +5,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import mode, notebook, parts
 from .plots import Table, table
+
+if TYPE_CHECKING:
+    from .evaluation import Scores as TranslationScores
+    from .training import History
 
 REFERENCE = Path(__file__).parent / "measured" / "scoreboard.json"
 TRAINED_ON = 6  # dates a sentence; longer ones occur in the test only
@@ -43,6 +47,19 @@ class Line:
         for field in ("parameters", "steps", "seconds", "alignment"):  # of whatever library: plain numbers
             value = getattr(self, field)
             object.__setattr__(self, field, value.tolist() if hasattr(value, "tolist") else value)
+
+
+def line(name: str, scores: "TranslationScores", parameters: int, history: "History") -> Line:
+    """The line of a model that has just been trained and scored."""
+    return Line(
+        name,
+        exact_match=list(scores.exact_match.values()),
+        token_accuracy=list(scores.token_accuracy.values()),
+        parameters=parameters,
+        steps=history.steps,
+        seconds=history.seconds,
+        alignment=None if scores.alignment is None else scores.mean_alignment(up_to=TRAINED_ON),
+    )
 
 
 class Scoreboard:

@@ -609,16 +609,7 @@ scores = translation_scores(fixed, corpus)
 
 # %%
 board = scoreboard.load("01")
-board.add(
-    scoreboard.Line(
-        "fixed context vector",
-        exact_match=list(scores.exact_match.values()),
-        token_accuracy=list(scores.token_accuracy.values()),
-        parameters=n_parameters(fixed),
-        steps=history.steps,
-        seconds=history.seconds,
-    )
-)
+board.add(scoreboard.line("fixed context vector", scores, n_parameters(fixed), history))
 display(board)
 display(
     plots.lines(

@@ -31,7 +31,6 @@ setup("02")
 
 import math
 import statistics
-import time
 
 import torch
 import torch.nn.functional as F
@@ -288,17 +287,7 @@ scores = translation_scores(model, corpus)
 
 # %%
 board = scoreboard.load("02")
-board.add(
-    scoreboard.Line(
-        "additive attention",
-        exact_match=list(scores.exact_match.values()),
-        token_accuracy=list(scores.token_accuracy.values()),
-        parameters=n_parameters(model),
-        steps=history.steps,
-        seconds=history.seconds,
-        alignment=scores.mean_alignment(up_to=6),
-    )
-)
+board.add(scoreboard.line("additive attention", scores, n_parameters(model), history))
 display(board)
 without = statistics.median(run[5] for run in measured.load("scoreboard")["lines"][0]["exact_match"])
 display(
@@ -620,20 +609,11 @@ claim(
 q, k = torch.randn(64, 64), torch.randn(64, 64)
 
 
-def seconds(compute, repeats):
-    took = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        compute()
-        took.append(time.perf_counter() - started)
-    return statistics.median(took)
-
-
 def all_pairs_by_loop():
     return torch.stack([torch.stack([torch.dot(q_i, k_j) for k_j in k]) for q_i in q])
 
 
-ratio = seconds(all_pairs_by_loop, 3) / seconds(lambda: q @ k.T, 100)
+ratio = experiments.median_seconds(all_pairs_by_loop, 3) / experiments.median_seconds(lambda: q @ k.T, 100)
 print(f"The matrix product is about {float(f'{ratio:.1g}'):,.0f} times as fast as the loop, on one core.")
 claim("loop and matrix product agree to 1e-4", torch.allclose(all_pairs_by_loop(), q @ k.T, atol=1e-4))
 claim("the matrix product is more than 100 times as fast", ratio > 100)

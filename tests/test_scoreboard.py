@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from course_utils import notebook, parts, scoreboard
+from course_utils.evaluation import Scores
 from course_utils.scoreboard import Line, Scoreboard
+from course_utils.training import History
 
 FALLING = [1, 0.9, 0.2, 0.05, 0, 0, 0, 0]
 GOOD = [1, 1, 1, 1, 1, 1, 0.1, 0]
@@ -128,3 +130,14 @@ def test_lengths_beyond_training_are_marked_and_text_is_stable():
     html = board._repr_html_()
     assert 'scope="colgroup" colspan="6"' in html
     assert 'scope="colgroup" colspan="2"' in html
+
+
+def test_a_line_is_made_from_scores_and_history():
+    scores = Scores(
+        {n: 1.0 / n for n in range(1, 9)}, dict.fromkeys(range(1, 9), 0.5), dict.fromkeys(range(1, 9), 0.25)
+    )
+    made = scoreboard.line("m", scores, 7, History(losses=[1.0, 2.0], seconds=3.0))
+    assert made.exact_match == [[1.0 / n for n in range(1, 9)]]
+    assert (made.parameters, made.steps, made.seconds, made.alignment) == (7, 2, 3.0, 0.25)
+    without = scoreboard.line("m", Scores(scores.exact_match, scores.token_accuracy, None), 7, History())
+    assert without.alignment is None
