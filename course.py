@@ -2,15 +2,16 @@
 """Makes the course's own Python environment and runs the course in it.
 
 Needs Python 3.11 or newer and nothing else. What it installs goes into the folder .venv beside
-this file; deleting that folder undoes everything.
+this file; deleting that folder undoes the installation.
 
 Much older Pythons, down to 3.6, have to understand this file: only then can it say that the Python
-is too old instead of stopping with a syntax error. The work is done in course_utils/environment.py.
+is too old instead of stopping with a syntax error. The work is done in course_utils/environment/.
 """
 
 import difflib
 import importlib.util
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -33,18 +34,30 @@ COMMANDS = {
 }
 
 
-def too_old(version):
-    """What to tell somebody whose Python is too old, or None if it is not."""
+def runs(program):
+    """Whether it is a Python that is new enough; a name on the search path may lead nowhere."""
+    check = f"import sys; sys.exit(sys.version_info < {OLDEST})"
+    nowhere = subprocess.DEVNULL
+    try:
+        return subprocess.call([program, "-c", check], stdin=nowhere, stdout=nowhere, stderr=nowhere, timeout=30) == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def too_old(version, argv=()):
+    """What to tell somebody whose Python is too old, or None if it is not; argv: what was to be done."""
     if tuple(version[:2]) >= OLDEST:
         return None
     have = f"{version[0]}.{version[1]} ({sys.executable})"
     lines = [f"This course needs Python 3.11 or newer; this is Python {have}."]
-    newer = [f"python3.{minor}" for minor in (13, 12, 11, 14) if shutil.which(f"python3.{minor}")]
+    wanted = "course.py " + " ".join(map(shlex.quote, argv or ["lab"]))
+    names = [f"python3.{minor}" for minor in (13, 12, 11, 14)]
+    newer = next((name for name in names if shutil.which(name) and runs(shutil.which(name))), None)
     if newer:
-        lines.append(f"A newer one is on this computer. Start with:  {newer[0]} course.py lab")
+        lines.append(f"A newer one is on this computer. Start with:  {newer} {wanted}")
     else:
         lines.append("Get one from https://www.python.org/downloads/ (on Linux from your package manager),")
-        lines.append("then start again, naming it:  " + ("py -3.12" if WINDOWS else "python3.12") + " course.py lab")
+        lines.append("then start again, naming it:  " + ("py -3.12 " if WINDOWS else "python3.12 ") + wanted)
     return "\n".join(lines)
 
 
@@ -55,7 +68,7 @@ def usage():
         "",
         "  --cpu-torch   with any command, on Linux: PyTorch's small build without GPU support",
         "",
-        f"More about one command:  {START} COMMAND --help",
+        f"More about one command, once the environment is there:  {START} COMMAND --help",
         "COURSE_VENV=FOLDER puts the environment elsewhere, COURSE_WORK=FOLDER your notebooks.",
     ]
     return "\n".join(lines)
@@ -71,6 +84,17 @@ def complaint(words):
         return f"There is no command {words[0]!r}.{hint}\n\n{usage()}"
     if words[0] in ("test", "build") and not (ROOT / "lessons").is_dir():
         return f"{words[0]} needs the lessons and the tests, which the students' archive does not contain."
+    return None
+
+
+def wrong_arguments(words):
+    """What is wrong with the arguments of a known command, as far as it can be told without the environment."""
+    if words == ["reset"]:
+        return f"Which notebook? For example:  {START} reset 01"
+    if words[0] == "build" and words[-1] == "--release":
+        return f"Into which file? For example:  {START} build --release course.zip"
+    if words[0] == "doctor" and words[1:]:
+        return f"doctor does not take {words[1]!r}; it takes no arguments."
     unknown = [word for word in words[1:] if word != "--rebuild"]
     if words[0] == "setup" and unknown:
         return f"setup does not take {unknown[0]!r}; it takes --rebuild and --cpu-torch."
@@ -100,15 +124,24 @@ def hand_over(command, env):
 
 
 def run(command, rest, cpu_torch):
-    """Bring the environment into order, then run the command in it."""
+    """Bring the environment into order, then run the command in it; for help and doctor, install nothing."""
     environment = load_environment()
+    asks_for_help = "-h" in rest or "--help" in rest
     try:
-        python = environment.prepare(
-            extra=COMMANDS[command][1],
-            cpu_torch=cpu_torch,
-            rebuild=command == "setup" and "--rebuild" in rest,
-            may_go_on=command in ("lab", "reset", "doctor"),
-        )
+        if command == "doctor" or asks_for_help:
+            python = environment.ready_python()
+            if python is None and asks_for_help:
+                print(usage())
+                return 0
+            if python is None:
+                return environment.doctor()
+        else:
+            python = environment.prepare(
+                extra=COMMANDS[command][1],
+                cpu_torch=cpu_torch,
+                rebuild=command == "setup" and "--rebuild" in rest,
+                may_go_on=command in ("lab", "reset"),
+            )
     except environment.Stop as stop:
         print(f"\n{stop}", file=sys.stderr)
         return 1
@@ -125,11 +158,12 @@ def run(command, rest, cpu_torch):
 
 def main(argv):
     words = [word for word in argv if word != "--cpu-torch"]
-    problem = too_old(sys.version_info)
-    if not problem and (words[:1] in (["-h"], ["--help"], ["help"]) or words == ["setup", "--help"]):
+    problem = too_old(sys.version_info, argv)
+    asks_for_help = "-h" in words or "--help" in words
+    if not problem and (words[:1] in (["-h"], ["--help"], ["help"]) or (words[:1] == ["setup"] and asks_for_help)):
         print(usage())
         return 0
-    problem = problem or complaint(words)
+    problem = problem or complaint(words) or (None if asks_for_help else wrong_arguments(words))
     if problem:
         print(problem, file=sys.stderr)
         return 2

@@ -10,11 +10,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from course_utils.folders import CourseError, course_root, shipped_notebooks, work_folder
+from course_utils.folders import START, CourseError, course_root, shipped_notebooks, work_folder
 
 OK, NOTE, PROBLEM = "ok", "note", "PROBLEM"
 Line = tuple[str, str, str]  # level, what was found, what to do about it
-INSTALL = "python3 course.py setup   (in an environment of your own: pip install -r requirements.txt)"
+INSTALL = f"{START} setup   (in an environment of your own: pip install -r requirements.txt)"
 
 
 def check_python(root: Path) -> Iterator[Line]:
@@ -54,7 +54,7 @@ def check_torch(root: Path) -> Iterator[Line]:
 
         total = torch.ones(2, 3).sum().item()
     except Exception as error:  # a broken installation raises anything: ImportError, OSError, RuntimeError
-        todo = "python3 course.py setup --rebuild"
+        todo = f"{START} setup --rebuild"
         if os.name == "nt":
             todo += "; if that does not help, install the Microsoft Visual C++ Redistributable"
         yield PROBLEM, f"PyTorch does not work: {str(error).splitlines()[0] if str(error) else error!r}", todo
@@ -135,7 +135,7 @@ def check_notebooks(root: Path) -> Iterator[Line]:
 
     notebooks = shipped_notebooks(root)
     if not notebooks:
-        yield PROBLEM, f"there are no notebooks in {root / 'notebooks'}", "python3 course.py build"
+        yield PROBLEM, f"there are no notebooks in {root / 'notebooks'}", f"{START} build"
         return
     yield OK, f"{len(notebooks)} notebooks in {root / 'notebooks'}", ""
     work = work_folder(root)
@@ -145,7 +145,7 @@ def check_notebooks(root: Path) -> Iterator[Line]:
             "",
             fingerprint(notebook),
         }:
-            todo = f"python3 course.py reset {number(notebook)}   (keeps yours beside it)"
+            todo = f"{START} reset {number(notebook)}   (keeps yours beside it)"
             yield NOTE, f"{notebook.name} has a newer version than your copy", todo
 
 
@@ -156,7 +156,7 @@ def check_freshness(root: Path) -> Iterator[Line]:
 
     problems = authoring.check(root)
     for problem in problems:
-        yield PROBLEM, problem, "python3 course.py build"
+        yield PROBLEM, problem, f"{START} build"
     if not problems:
         yield OK, "notebooks/ and solutions/ are as the lessons say", ""
 

@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+from course_utils.environment.state import START
+
+__all__ = ["START", "CourseError", "course_root", "shipped_notebooks", "work_folder"]
+
 
 class CourseError(Exception):
     """Something the reader has to do first; the message says what."""

@@ -16,7 +16,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from course_utils.folders import CourseError, course_root, shipped_notebooks, work_folder
+from course_utils.folders import START, CourseError, course_root, shipped_notebooks, work_folder
 
 
 def fingerprint(notebook: Path) -> str:
@@ -62,7 +62,7 @@ def copy_new(root: Path, work: Path) -> list[str]:
     if not notebooks:
         raise CourseError(
             f"There are no notebooks in {root / 'notebooks'}. Download the course again, or make them from\n"
-            "the lessons:  python3 course.py build"
+            f"the lessons:  {START} build"
         )
     make_work_folder(work)
     origins, told = read_origins(work), []
@@ -75,7 +75,7 @@ def copy_new(root: Path, work: Path) -> list[str]:
         elif origins.setdefault(notebook.name, now) != now:
             told.append(
                 f"updated: {notebook.name} has a newer version. Yours stays as it is;\n"
-                f"         `course.py reset {number(notebook)}` gives the new version and keeps yours too."
+                f"         `{START} reset {number(notebook)}` gives the new version and keeps yours too."
             )
     write_origins(work, origins)
     return told
@@ -109,7 +109,7 @@ def lab(arguments: list[str]) -> int:
     if importlib.util.find_spec("jupyterlab") is None:
         raise CourseError(
             f"JupyterLab is not installed for {sys.executable}.\nIn the folder of the course:  "
-            "python3 course.py lab   (or, in this environment:  pip install -r requirements.txt)"
+            f"{START} lab   (or, in this environment:  pip install -r requirements.txt)"
         )
     print("Opening JupyterLab; to stop it, press Ctrl-C here, then y.", flush=True)
     command, env = jupyter_command(work, arguments), jupyter_environment()

@@ -10,7 +10,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
 
-from course_utils.folders import CourseError
+from course_utils.folders import START, CourseError
 
 NEEDED = ("pytest", "xdist", "nbval", "hypothesis", "beartype", "ruff", "jupytext")
 NO_TESTS = 5  # pytest's exit code when it found nothing to run
@@ -121,7 +121,7 @@ def run_suite(root: Path, fast: bool, arguments: list[str]) -> int:
     if missing:
         raise CourseError(
             f"The test suite needs {', '.join(missing)}.\n"
-            "In the folder of the course:  python3 course.py test\n"
+            f"In the folder of the course:  {START} test\n"
             'or, in an environment of your own:  pip install -e ".[test]"'
         )
     results = []

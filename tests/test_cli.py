@@ -53,7 +53,7 @@ def test_a_students_copy_is_never_touched(root, work):
     ship_update(root)
     told = lab.copy_new(root, work)
     assert files(work)["01_first.ipynb"] == "my answers"
-    assert len(told) == 1 and "01_first.ipynb" in told[0] and "reset 01" in told[0]
+    assert len(told) == 1 and "01_first.ipynb" in told[0] and f"{folders.START} reset 01" in told[0]
 
 
 def test_an_untouched_copy_is_not_replaced_either(root, work):

@@ -29,14 +29,21 @@ class FakeEnvironment:
     class Stop(Exception):
         pass
 
-    def __init__(self, problem=None):
-        self.problem, self.asked = problem, None
+    def __init__(self, problem=None, ready=True):
+        self.problem, self.ready, self.asked, self.checked = problem, ready, None, False
 
     def prepare(self, **how):
         self.asked = how
         if self.problem:
             raise self.problem
         return Path("/env/bin/python")
+
+    def ready_python(self):
+        return Path("/env/bin/python") if self.ready else None
+
+    def doctor(self):
+        self.checked = True
+        return 1
 
     def venv_folder(self):
         return Path("/env")
@@ -49,8 +56,8 @@ class FakeEnvironment:
 def run(course, monkeypatch):
     """Run course.py's main with a fake environment; returns (exit code, environment, command handed over)."""
 
-    def start(*argv, problem=None):
-        environment, handed = FakeEnvironment(problem), []
+    def start(*argv, problem=None, ready=True):
+        environment, handed = FakeEnvironment(problem, ready), []
         monkeypatch.setattr(course, "load_environment", lambda: environment)
         monkeypatch.setattr(course, "hand_over", lambda command, env: handed.append(command) or 7)
         return course.main(list(argv)), environment, handed
@@ -79,7 +86,21 @@ def test_an_old_python_is_told_what_to_do(course, monkeypatch, version):
     message = course.too_old(version)
     assert "3.11" in message and f"{version[0]}.{version[1]}" in message and "python.org" in message
     monkeypatch.setattr(course.shutil, "which", lambda name: f"/usr/bin/{name}" if name == "python3.12" else None)
-    assert "python3.12 course.py" in course.too_old(version)
+    monkeypatch.setattr(course, "runs", lambda program: True)
+    assert "python3.12 course.py lab" in course.too_old(version)
+    assert "python3.12 course.py reset 01" in course.too_old(version, ["reset", "01"])
+
+
+def test_a_newer_python_is_named_only_if_it_runs(course, monkeypatch, tmp_path):
+    assert course.runs(sys.executable)
+    assert not course.runs(str(tmp_path / "missing"))
+    monkeypatch.setattr(course.shutil, "which", lambda name: str(tmp_path / name))
+    monkeypatch.setattr(course, "runs", lambda program: program.endswith("3.11"))
+    assert "Start with:  python3.11 course.py" in course.too_old((3, 9, 0))
+    monkeypatch.setattr(course, "runs", lambda program: False)
+    assert "python.org" in course.too_old((3, 9, 0), ["doctor"]) and "course.py doctor" in course.too_old(
+        (3, 9), ["doctor"]
+    )
 
 
 @pytest.mark.parametrize("version", [(3, 11, 0), (3, 14, 2), (4, 0, 0)])
@@ -136,9 +157,41 @@ def test_cpu_torch_is_understood_anywhere_and_not_forwarded(run, argv):
     assert handed[0][-2:] == ["lab", "-x"]
 
 
-@pytest.mark.parametrize(("command", "extra"), [("lab", None), ("test", "test"), ("build", "author"), ("reset", None)])
-def test_a_command_gets_the_extra_it_needs(run, command, extra):
-    assert run(command)[1].asked["extra"] == extra
+@pytest.mark.parametrize(
+    ("words", "extra"), [(["lab"], None), (["test"], "test"), (["build"], "author"), (["reset", "01"], None)]
+)
+def test_a_command_gets_the_extra_it_needs(run, words, extra):
+    assert run(*words)[1].asked["extra"] == extra
+
+
+@pytest.mark.parametrize("command", ["lab", "test", "build", "doctor", "reset", "setup"])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help_about_a_command_installs_nothing(run, capsys, command, flag):
+    code, environment, handed = run(command, flag, ready=False)
+    assert (code, environment.asked, handed) == (0, None, [])
+    assert "usage:" in capsys.readouterr().out
+
+
+def test_help_about_a_command_comes_from_the_command_if_it_can(run):
+    code, environment, handed = run("build", "--help")
+    assert (code, environment.asked, handed[0][-2:]) == (7, None, ["build", "--help"])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["reset"], "reset 01"), (["build", "--release"], "course.zip"), (["doctor", "--fast"], "'--fast'")],
+)
+def test_a_wrong_argument_costs_no_installation(run, capsys, words, told):
+    code, environment, handed = run(*words, ready=False)
+    assert (code, environment.asked, handed) == (2, None, [])
+    assert told in capsys.readouterr().err
+
+
+def test_doctor_never_installs(run):
+    code, environment, handed = run("doctor", "--cpu-torch", ready=False)
+    assert (code, environment.asked, environment.checked, handed) == (1, None, True, [])
+    code, environment, handed = run("doctor")
+    assert (code, environment.asked, environment.checked, handed[0][-1]) == (7, None, False, "doctor")
 
 
 def test_setup_stops_after_the_environment(run):

@@ -1,6 +1,5 @@
 """The environment that course.py makes: when it is rebuilt, when updated, and what a failure says."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from course_utils import environment
-from course_utils.environment import advice, folders, packages, state
+from course_utils.environment import advice, checkup, folders, packages, state
 from course_utils.environment.state import Stop, judge, read_record, record_file, venv_python, write_record
 
 PYPROJECT = """
@@ -28,7 +27,7 @@ def root(tmp_path, monkeypatch):
     (root / "course_utils" / "__init__.py").write_text("")
     (root / "requirements.txt").write_text("torch==9.8.7\n")
     (root / "pyproject.toml").write_text(PYPROJECT)
-    for module in (state, folders, packages):
+    for module in (state, folders, packages, checkup):
         monkeypatch.setattr(module, "ROOT", root)
     return root
 
@@ -50,7 +49,7 @@ def facts(root, monkeypatch):
         "site": str(root),
     }
     current = {"facts": answer}
-    for module in (state, packages):
+    for module in (state, folders, packages):
         monkeypatch.setattr(module, "probe", lambda venv: current["facts"])
     return current
 
@@ -107,10 +106,9 @@ def test_a_folder_without_python_is_rebuilt(ready, facts):
     "damage",
     [
         {"state": "installing"},
-        {"venv": "/where/it/was/before/.venv"},
         {"python": [3, 11]},
     ],
-    ids=["interrupted", "moved", "python replaced"],
+    ids=["interrupted", "python replaced"],
 )
 def test_a_damaged_environment_is_rebuilt(ready, damage):
     write_record(ready, dict(read_record(ready), **damage))
@@ -134,6 +132,13 @@ def test_line_endings_are_no_change(ready, root):
     text = (root / "requirements.txt").read_bytes()
     (root / "requirements.txt").write_bytes(text.replace(b"\n", b"\r\n"))
     assert judge(ready, None)[0] == "ready"
+
+
+def test_a_moved_environment_that_works_is_kept(ready, facts):
+    write_record(ready, dict(read_record(ready), venv="/where/it/was/before/.venv"))
+    assert judge(ready, None) == ("update", "the folder was moved or copied")
+    facts["facts"] = None
+    assert judge(ready, None)[0] == "rebuild"
 
 
 def test_a_missing_extra_is_installed(ready):
@@ -196,6 +201,72 @@ def test_a_read_only_folder_has_a_way_out(venv, monkeypatch):
         assert word in str(stop.value)
 
 
+def test_an_environment_of_another_copy_that_cannot_be_written_names_that_copy(ready, root, facts, monkeypatch):
+    monkeypatch.setattr(folders, "writable", lambda folder: False)
+    with pytest.raises(Stop, match="Cannot write"):
+        folders.require_writable(ready)
+    other = root.parent / "the shared one"
+    facts["facts"] = dict(facts["facts"], course=str(other / "course_utils" / "__init__.py"))
+    with pytest.raises(Stop, match="another copy of the course") as stop:
+        folders.require_writable(ready)
+    assert str(other) in str(stop.value) and "COURSE_VENV" in str(stop.value)
+    facts["facts"] = None
+    with pytest.raises(Stop, match="does not run for you"):
+        folders.require_writable(ready)
+
+
+@pytest.mark.parametrize("error", [Stop("no network"), KeyboardInterrupt()], ids=["failed", "Ctrl-C"])
+def test_the_environment_comes_back_if_the_new_one_fails(ready, error):
+    (ready / "precious").touch()
+    with pytest.raises(type(error)), folders.set_aside(ready, cpu_torch=True):
+        assert not ready.exists()
+        ready.mkdir()
+        write_record(ready, {"state": "installing"})
+        (ready / "install.log").write_text("why")
+        raise error
+    assert (ready / "precious").exists() and not folders.old_folder(ready).exists()
+    assert read_record(ready)["state"] == "ready" and read_record(ready)["cpu_torch"] is True
+    assert (ready / "install.log").read_text() == "why", "the message names this file"
+
+
+def test_the_old_environment_is_deleted_if_the_new_one_works(ready):
+    with folders.set_aside(ready):
+        ready.mkdir()
+        (ready / "new").touch()
+    assert [file.name for file in ready.iterdir()] == ["new"] and not folders.old_folder(ready).exists()
+
+
+def test_after_a_kill_the_environment_that_waits_is_not_lost(ready):
+    ready.rename(folders.old_folder(ready))
+    ready.mkdir()
+    write_record(ready, {"state": "installing"})
+    with pytest.raises(Stop), folders.set_aside(ready):
+        raise Stop("no network")
+    assert read_record(ready)["state"] == "ready"
+
+
+def test_half_an_installation_is_not_kept(venv, root):
+    venv.mkdir()
+    write_record(venv, {"state": "installing"})
+    with pytest.raises(Stop), folders.set_aside(venv):
+        assert not venv.exists()
+        raise Stop("no network")
+    assert not venv.exists() and not folders.old_folder(venv).exists()
+
+
+def test_a_full_disk_leaves_the_old_record(ready, monkeypatch):
+    before = read_record(ready)
+
+    def full(self, text, **how):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(Stop, match="No space left"):
+        write_record(ready, {"state": "installing"})
+    assert read_record(ready) == before
+
+
 def test_two_starts_do_not_install_at_once(venv):
     holder = "from course_utils.environment.folders import only_one; from pathlib import Path; import sys\n"
     holder += "with only_one(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -240,6 +311,16 @@ def test_a_read_only_course_is_linked_without_writing_into_it(ready, root, pip_c
     assert (root / "attention_course.pth").read_text(encoding="locale").strip() == str(root)
 
 
+def test_without_network_the_course_is_still_linked(ready, root, pip_calls):
+    pip_calls["fail"] = True
+    packages.link_course(ready)
+    path_file = root / "attention_course.pth"
+    assert path_file.read_text(encoding="locale").strip() == str(root)
+    pip_calls["fail"] = False
+    packages.link_course(ready)
+    assert not path_file.exists(), "it would outlive the next move of the folder"
+
+
 @pytest.fixture
 def linux_without_gpu(monkeypatch):
     monkeypatch.setattr(packages.sys, "platform", "linux")
@@ -259,6 +340,13 @@ def test_the_cpu_build_comes_from_its_own_index(ready, facts, pip_calls, linux_w
     facts["facts"] = dict(facts["facts"], torch="9.8.6+cpu")
     packages.install_cpu_torch(ready, True, "9.8.7")
     assert pip_calls["asked"] == [["torch==9.8.7", "--index-url", packages.CPU_INDEX]]
+
+
+def test_a_blocked_cpu_index_has_a_way_out(ready, facts, pip_calls, linux_without_gpu):
+    facts["facts"] = dict(facts["facts"], torch=None)
+    pip_calls["fail"] = True
+    with pytest.raises(Stop, match="leave out --cpu-torch"):
+        packages.install_cpu_torch(ready, True, "9.8.7")
 
 
 def test_a_torch_that_is_there_is_not_downloaded_again(ready, facts, pip_calls, capsys, linux_without_gpu):
@@ -287,12 +375,19 @@ def test_elsewhere_the_usual_build_is_the_small_one(ready, facts, pip_calls, mon
         ("ProxyError('Cannot connect to proxy.')", "HTTPS_PROXY"),
         ("SSLError(SSLCertVerificationError CERTIFICATE_VERIFY_FAILED", "PIP_CERT"),
         ("ERROR: No matching distribution found for torch==2.13.0", "64-bit Python"),
+        ("ERROR: No matching distribution found for Babel==2.19.0", "PIP_NO_INDEX"),
         ("[WinError 5] Access is denied", "Close JupyterLab"),
         ("something nobody has seen", "messages above"),
     ],
 )
 def test_a_failed_installation_says_what_to_do(log, told):
     assert told in advice.explain(log)
+
+
+@pytest.mark.parametrize("code", [-9, 137])
+def test_a_killed_pip_is_no_riddle(code):
+    assert "memory" in advice.explain("something nobody has seen", code)
+    assert "memory" not in advice.explain("something nobody has seen", 1)
 
 
 def test_a_failing_pip_stops_with_advice_and_the_log(ready, monkeypatch):
@@ -325,6 +420,97 @@ def test_a_failed_update_leaves_the_old_environment_in_use(ready, root, pip_call
     assert environment.prepare(may_go_on=True) == venv_python(ready)
     assert "Going on" in capsys.readouterr().out
     assert read_record(ready) == before and judge(ready, None)[0] == "update"
+
+
+def test_a_failed_update_keeps_the_wish_for_the_small_build(ready, root, pip_calls):
+    (root / "requirements.txt").write_text("torch==9.9.9\n")
+    pip_calls["fail"] = True
+    with pytest.raises(Stop):
+        environment.prepare(extra="test", cpu_torch=True)
+    record = read_record(ready)
+    assert record["cpu_torch"] is True and record["state"] == "ready"
+    assert "test" not in record["extras"], "these are not installed"
+
+
+@pytest.fixture
+def interrupted(venv, root, monkeypatch):
+    """A first start with --cpu-torch for the tests that was stopped with Ctrl-C during the download."""
+
+    def interrupt(venv, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packages.subprocess, "call", lambda command, **how: 0)
+    monkeypatch.setattr(packages, "pip", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        environment.prepare(extra="test", cpu_torch=True)
+    return venv
+
+
+def test_an_interrupted_installation_is_taken_up_as_it_was_asked(interrupted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(environment, "install", lambda *how: asked.append(how))
+    environment.prepare()
+    assert asked == [(interrupted, {"test"}, True)]
+
+
+def test_an_interruption_before_the_first_package_is_remembered_too(venv, root, monkeypatch):
+    def interrupt(command, **how):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packages.subprocess, "call", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        environment.prepare(extra="test", cpu_torch=True)
+    assert read_record(venv) == {"state": "installing", "extras": ["test"], "cpu_torch": True}
+
+
+def test_rebuild_takes_the_usual_build_again(interrupted, monkeypatch):
+    asked = []
+    monkeypatch.setattr(environment, "install", lambda *how: asked.append(how))
+    environment.prepare(rebuild=True)
+    assert asked[0][2] is False
+
+
+def test_a_moved_course_works_on_without_network(ready, facts, root, pip_calls):
+    facts["facts"] = dict(facts["facts"], course="/before/course_utils/__init__.py")
+    write_record(ready, dict(read_record(ready), venv="/before/.venv"))
+    pip_calls["fail"] = True
+    assert environment.prepare(may_go_on=True) == venv_python(ready)
+    assert (root / "attention_course.pth").read_text(encoding="locale").strip() == str(root)
+
+
+def test_an_environment_of_the_readers_own_is_never_deleted(root, facts, pip_calls, monkeypatch, tmp_path):
+    own = tmp_path / "my own"
+    own.mkdir()
+    (own / "precious").touch()
+    monkeypatch.setenv("COURSE_VENV", str(own))
+    pip_calls["fail"] = True
+    with pytest.raises(Stop):
+        environment.prepare(cpu_torch=True)
+    assert read_record(own)["cpu_torch"] is True
+    write_record(own, dict(read_record(own), state="installing"))
+    assert judge(own, None)[0] == "update", "an interruption is no reason to delete it"
+    with pytest.raises(Stop, match="Nothing was deleted"):
+        environment.prepare(rebuild=True)
+    assert (own / "precious").exists()
+
+
+# ---------------------------------------------------------------- doctor without an environment
+
+
+def test_without_an_environment_doctor_installs_nothing_and_says_what_to_do(venv, root, monkeypatch, capsys):
+    monkeypatch.setattr(checkup, "venv_folder", lambda: venv)
+    assert checkup.doctor() == 1
+    out = capsys.readouterr().out
+    for word in (f"Python {sys.version_info[0]}.{sys.version_info[1]}", "can be written", "GB", "course.py setup"):
+        assert word in out
+    assert "no environment" in out and not venv.exists()
+
+
+def test_doctor_says_why_an_environment_cannot_be_used(ready, facts, monkeypatch, capsys):
+    monkeypatch.setattr(checkup, "venv_folder", lambda: ready)
+    facts["facts"] = None
+    assert checkup.doctor() == 1
+    assert "does not run" in capsys.readouterr().out
 
 
 def test_an_interrupted_installation_is_begun_anew(ready, root, monkeypatch):
@@ -363,5 +549,11 @@ def test_an_environment_is_really_made_found_ready_broken_and_repaired(root, ven
     root.rename(moved)
     for module in (state, folders, packages):
         monkeypatch.setattr(module, "ROOT", moved)
-    assert judge(moved / ".venv", None)[0] == "rebuild"
-    assert json.loads(record_file(moved / ".venv").read_text())["venv"] == str(venv)
+    python = venv_python(moved / ".venv")
+    (moved / ".venv" / "precious").touch()
+    assert judge(moved / ".venv", None)[0] == "update"
+    environment.prepare()
+    assert judge(moved / ".venv", None)[0] == "ready" and (moved / ".venv" / "precious").exists()
+    ask[0] = str(python)
+    package = subprocess.run(ask, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    assert Path(package).parent.parent == moved

@@ -25,7 +25,12 @@ ADVICE = (
     ),
     (
         r"No matching distribution found for torch",
-        "There is no such PyTorch for this Python. Use a 64-bit Python that it supports, 3.12 for example.",
+        "There is no such PyTorch for this Python: use a 64-bit Python that it supports, 3.12 for example.\n"
+        "  Or pip did not find it where it looked; see PIP_INDEX_URL, PIP_NO_INDEX and `pip config list`.",
+    ),
+    (
+        r"No matching distribution found",
+        "pip did not find the package where it looked; see PIP_INDEX_URL, PIP_NO_INDEX and `pip config list`.",
     ),
     (
         r"Long Path",
@@ -38,8 +43,13 @@ ADVICE = (
 )
 
 
-def explain(log):
-    """What a failed installation means, from pip's log."""
+KILLED = 137  # how a shell or a container reports the signal KILL
+
+
+def explain(log, code=1):
+    """What a failed installation means, from pip's log and its exit code."""
+    if code < 0 or code == KILLED:
+        return "pip was stopped from outside; often the memory was full. Close other programs first."
     for pattern, meaning in ADVICE:
         if re.search(pattern, log, re.I):
             return meaning

@@ -60,7 +60,14 @@ def read_record(venv):
 
 
 def write_record(venv, record):
-    record_file(venv).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    """Note it beside the old record first: a full disk must not leave half a record."""
+    file = record_file(venv)
+    fresh = file.with_name(file.name + ".new")
+    try:
+        fresh.write_text(json.dumps(record, indent=1), encoding="utf-8")
+        fresh.replace(file)
+    except OSError as error:
+        raise Stop(f"Cannot write {file}: {error}") from None
 
 
 def fingerprint():
@@ -99,6 +106,16 @@ def probe(venv):
         return None
 
 
+def served_course(facts):
+    """The folder of the course whose files an environment uses, or None; `facts` are those of `probe`."""
+    return Path(facts["course"]).resolve().parent.parent if facts and facts["course"] else None
+
+
+def points_here(venv):
+    """Whether an environment works and uses this copy of the course."""
+    return served_course(probe(venv)) == ROOT
+
+
 def is_empty(folder):
     return folder.is_dir() and not any(folder.iterdir())
 
@@ -111,22 +128,23 @@ def judge(venv, extra):
     if not venv.exists() or is_empty(venv):
         return "rebuild", "this is the first start"
     record, facts = read_record(venv), probe(venv)
-    moved = record.get("venv", str(venv)) != str(venv)
+    # In an environment that was not made by course.py, nothing is ever deleted.
+    interrupted = record.get("state") == "installing" and not record.get("adopted")
     rebuild = (
         (facts is None or not facts["pip"], "the one that is there does not run"),
         (facts and tuple(facts["python"]) < OLDEST, "the one that is there has too old a Python"),
-        (record.get("state") == "installing", "an earlier installation was interrupted"),
-        (moved, "the folder was moved or copied"),
+        (interrupted, "an earlier installation was interrupted"),
         (facts and record.get("python", facts["python"]) != facts["python"], "its Python was replaced"),
     )
     for found, reason in rebuild:
         if found:
             return "rebuild", reason
-    here = facts["course"] and Path(facts["course"]).resolve().parent.parent == ROOT
     update = (
         (not record, "it was not made by course.py"),
+        (record.get("state") == "installing", "an earlier installation was interrupted"),
+        (record.get("venv", str(venv)) != str(venv), "the folder was moved or copied"),
         (record.get("fingerprint") != fingerprint(), "the list of packages changed"),
-        (not here, "it does not point to this copy of the course"),
+        (served_course(facts) != ROOT, "it does not point to this copy of the course"),
         (extra and extra not in record.get("extras", []), f"this command needs more packages ({extra})"),
     )
     for found, reason in update:
