@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import mode
@@ -50,6 +51,34 @@ def cosine_with_warmup(step: int, steps: int, warmup: int, floor: float = 0.05) 
     """Factor on the learning rate: a linear rise over `warmup` steps, then half a cosine down to `floor`."""
     rise = min(1.0, (step + 1) / max(1, warmup))
     return rise * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
+
+
+def noam_lr(step: int, d_model: int, warmup: int) -> float:
+    """Learning rate that rises linearly for `warmup` steps and then falls with the root of the step.
+
+    Step 0 counts as 1. Source: Vaswani et al. 2017, section 5.3. Raises ValueError for a warm-up below one step.
+    """
+    if warmup < 1 or d_model < 1:
+        raise ValueError(f"d_model, warmup: got {d_model} and {warmup}; both must be at least 1")
+    step = max(1, step)
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def train_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, max_norm: float | None = None
+) -> float:
+    """One update of a classifier: model(x) gives logits (N, V), y (N) the classes. The loss before the update.
+
+    max_norm limits the norm of all gradients together. Train mode is switched on.
+    """
+    model.train()
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    if max_norm is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return loss.item()
 
 
 def train(

@@ -129,6 +129,22 @@ class LanguageModel(nn.Module):
         return self.head(self.norm(x))
 
 
+class TiedLM(nn.Module):
+    """The smallest language model with tied weights: one matrix looks symbols up and scores them.
+
+    Source: Press and Wolf 2017, "Using the output embedding to improve language models".
+    """
+
+    def __init__(self, vocab: int, d_model: int):
+        super().__init__()
+        self.emb = nn.Embedding(vocab, d_model)
+        self.head = nn.Linear(d_model, vocab, bias=False)
+        self.head.weight = self.emb.weight
+
+    def forward(self, idx: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
+        return self.head(self.emb(idx))
+
+
 def next_symbol_loss(model: nn.Module, windows: Int[Tensor, "B T1"]) -> Float[Tensor, ""]:
     """Mean cross-entropy, in nats, of all T predictions of windows (B, T + 1): one forward pass for all of them."""
     logits = model(windows[:, :-1])

@@ -17,6 +17,9 @@ from jaxtyping import install_import_hook  # noqa: E402
 
 # From here on a wrong shape annotation in these modules fails a test, as a wrong result would.
 SHAPED = (
+    "layers",
+    "encoder_decoder",
+    "vision",
     *("recurrent", "attention", "positions", "masks", "multihead", "transformer"),
     *("losses", "decoding", "seq2seq", "baselines", "ngrams", "role_models", "evaluation"),
 )

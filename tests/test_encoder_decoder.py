@@ -1,0 +1,106 @@
+"""Stacks of blocks beside torch's own, and the Transformer as a translator."""
+
+import pytest
+import torch
+from torch import nn
+
+from course_utils.data.batches import make_batch, training_batches
+from course_utils.data.dates import date_corpus
+from course_utils.encoder_decoder import DecoderBlock, PostNormBlock, TransformerTranslator, build_encoder
+from course_utils.masks import causal_mask
+from course_utils.multihead import FusedMultiHeadAttention, MultiHeadAttention
+from course_utils.training import seed_everything
+from course_utils.transformer import TransformerBlock
+
+
+def copy_attention(ours, theirs):
+    theirs.in_proj_weight.copy_(torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]))
+    theirs.in_proj_bias.copy_(torch.cat([ours.W_q.bias, ours.W_k.bias, ours.W_v.bias]))
+    theirs.out_proj.load_state_dict(ours.W_o.state_dict())
+
+
+def randomise(module):
+    for p in module.parameters():
+        p.copy_(torch.randn_like(p) * 0.3)
+
+
+@pytest.mark.parametrize(("block", "norm_first"), [(TransformerBlock, True), (PostNormBlock, False)])
+@torch.no_grad()
+def test_encoder_blocks_are_torchs(block, norm_first):
+    torch.manual_seed(0)
+    ours = block(12, 3, 20)
+    theirs = nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True, norm_first=norm_first).eval()
+    randomise(ours)
+    copy_attention(ours.attn, theirs.self_attn)
+    for mine, other in (("ln1", "norm1"), ("ln2", "norm2"), ("ff1", "linear1"), ("ff2", "linear2")):
+        getattr(theirs, other).load_state_dict(getattr(ours, mine).state_dict())
+    x, mask = torch.randn(2, 5, 12), causal_mask(5)
+    torch.testing.assert_close(ours(x), theirs(x), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(ours(x, mask), theirs(x, src_mask=~mask), atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_the_decoder_block_is_torchs():
+    torch.manual_seed(0)
+    ours = DecoderBlock(12, 3, 20)
+    theirs = nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True, norm_first=True).eval()
+    randomise(ours)
+    copy_attention(ours.attn, theirs.self_attn)
+    copy_attention(ours.cross, theirs.multihead_attn)
+    pairs = (("ln1", "norm1"), ("ln2", "norm2"), ("ln3", "norm3"), ("ff1", "linear1"), ("ff2", "linear2"))
+    for mine, other in pairs:
+        getattr(theirs, other).load_state_dict(getattr(ours, mine).state_dict())
+    x, memory, mask = torch.randn(2, 5, 12), torch.randn(2, 7, 12), causal_mask(5)
+    real = torch.tensor([[True] * 7, [True] * 4 + [False] * 3])
+    wanted = theirs(x, memory, tgt_mask=~mask, memory_key_padding_mask=~real)
+    torch.testing.assert_close(ours(x, memory, mask, real[:, None, None, :]), wanted, atol=1e-5, rtol=1e-5)
+
+
+def test_an_encoder_has_layers_of_its_own():
+    encoder = build_encoder(lambda: TransformerBlock(8, 2, 16), 3)
+    one = sum(p.numel() for p in TransformerBlock(8, 2, 16).parameters())
+    assert sum(p.numel() for p in encoder.parameters()) == 3 * one
+    first, second = encoder.layers[0].ff1.weight, encoder.layers[1].ff1.weight
+    assert not torch.equal(first, second)
+    with pytest.raises(ValueError, match="n_layers: got 0"):
+        build_encoder(lambda: TransformerBlock(8, 2, 16), 0)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return date_corpus(n_train=300, max_dates=2, max_test_dates=2, n_test=20)
+
+
+def make(corpus, attention=MultiHeadAttention):
+    seed_everything(0)
+    return TransformerTranslator(len(corpus.source_vocab), len(corpus.target_vocab), 16, 2, attention=attention).eval()
+
+
+@torch.no_grad()
+def test_the_translator_does_not_see_later_words_and_not_the_padding(corpus):
+    model = make(corpus)
+    batch = next(training_batches(corpus, 4))
+    memory = model.encode(batch)
+    words = batch.target.clone()
+    before = model.decode(words, memory)
+    words[:, -1] = 3 + (words[:, -1] % 5)
+    torch.testing.assert_close(model.decode(words, memory)[:, :-1], before[:, :-1], atol=1e-6, rtol=0)
+    short, long = corpus.test[1][0], corpus.test[2][0]
+    alone, together = (model(make_batch(pairs, corpus)) for pairs in ([short], [short, long]))
+    torch.testing.assert_close(together[0, : alone.shape[1]], alone[0], atol=1e-5, rtol=1e-5)
+
+
+@torch.no_grad()
+def test_cross_attention_weights_are_one_distribution_for_each_word(corpus):
+    logits, weights = make(corpus).forward_with_weights(make_batch(corpus.test[2][:3], corpus))
+    assert weights.shape[:2] == logits.shape[:2]
+    torch.testing.assert_close(weights.sum(dim=-1), torch.ones(weights.shape[:2]))
+
+
+@torch.no_grad()
+def test_the_attention_that_is_given_is_used(corpus):
+    plain, fused = make(corpus), make(corpus, FusedMultiHeadAttention)
+    assert isinstance(fused.decoder.layers[0].cross, FusedMultiHeadAttention)
+    fused.load_state_dict(plain.state_dict())
+    batch = make_batch(corpus.test[2][:3], corpus)
+    torch.testing.assert_close(plain(batch), fused(batch), atol=1e-5, rtol=1e-5)
