@@ -163,7 +163,7 @@ def check_freshness(root: Path) -> Iterator[Line]:
 
 def check_switches(root: Path) -> Iterator[Line]:
     for name, effect in (
-        ("COURSE_SMOKE", "training is cut to a few steps and no claim is judged"),
+        ("COURSE_SMOKE", "little data and training, no claim is judged"),
         ("COURSE_STRICT", "a claim that does not hold stops a notebook"),
     ):
         if os.environ.get(name, "").strip().lower() not in {"", "0", "false", "no", "off"}:

@@ -1,6 +1,6 @@
 """How a run was asked to behave: three switches in the environment, read in one place.
 
-COURSE_SMOKE=1     training is cut to a few steps: structure is tested, no claim is judged
+COURSE_SMOKE=1     little data and a few steps of training: structure is tested, no claim is judged
 COURSE_STRICT=1    a claim that does not hold stops the notebook (set by the build and the tests)
 COURSE_REMEMBER=0  no finished part is kept or loaded (the default wherever CI is set)
 """
@@ -30,6 +30,11 @@ def strict() -> bool:
 def remembering() -> bool:
     """True when finished parts may be kept in the user's data folder and loaded from it."""
     return _flag("COURSE_REMEMBER", not _flag("CI", False))
+
+
+def size(full: int, small: int) -> int:
+    """How much data to make, or how often to repeat a measurement: `full`, or at most `small` in smoke mode."""
+    return min(full, small) if smoke() else full
 
 
 def steps(full: int) -> int:

@@ -51,7 +51,7 @@ def setup(lesson: str | int) -> None:
 
     notes = [f"Lesson {_lesson}. PyTorch {torch.__version__.split('+')[0]}, one thread."]
     if mode.smoke():
-        notes.append("Smoke mode: training is cut to a few steps, no claim is judged.")
+        notes.append("Smoke mode: little data, a few steps of training, no claim is judged.")
     if mode.strict():
         notes.append("Strict mode: a claim that does not hold stops the notebook.")
     if warning := _other_kernel():

@@ -430,7 +430,7 @@ plots.heatmap(
 # \end{aligned}
 # $$
 #
-# A dot product of two turned vectors sees only the *difference* of their angles: the score depends on the distance $m - n$, not on where the two words stand. (Two layouts exist: neighbours as pairs, as
+# Position enters the dot product of two turned vectors only through the *difference* of their angles: for given words the score depends on the distance $m - n$, not on where they stand. (Two layouts exist: neighbours as pairs, as
 # here, and first half with second half. Both are consistent; they must not be mixed.)
 
 

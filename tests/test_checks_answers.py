@@ -92,6 +92,14 @@ def test_two_mistakes_at_once_are_both_named():
     assert named(report) == {"sdpa_scale_d", "sdpa_mask_multiplied"}
 
 
+@pytest.mark.parametrize("name", ["gen_stops_only_together", "gen_ignores_eos", "gen_not_frozen"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_three_ways_to_go_on_after_the_end_are_told_apart(name, seed):
+    exercise = EXERCISES["greedy_decode"]
+    (mistake,) = [m for m in exercise.misconceptions if m.id == name]
+    assert named(check(exercise.recipe.make(mistake.variants[0]), exercise.name, seed=seed)) == {name}
+
+
 def test_mistakes_that_behave_alike_are_both_offered():
     """No input tells these two apart, so neither may be asserted alone."""
     exercise = EXERCISES["seq2seq_encode"]

@@ -99,6 +99,28 @@ def test_low_scores_are_low(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_large_numbers_overflow_a_tanh_written_by_hand(seed):
+    (case,) = [c for c in EXERCISES["rnn_step"].cases if c.name == "large numbers"]
+    a = case.call(seed).arguments
+    inner = a["x"] @ a["W_xh"] + a["h"] @ a["W_hh"] + a["b"]
+    assert inner.max() >= 100
+    assert inner.min() <= -100
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_end_together_where_they_should(seed):
+    """The only case that tells a loop that stops with the last word of all rows from one that never stops."""
+    exercise = EXERCISES["greedy_decode"]
+    (number,) = [i for i, c in enumerate(exercise.cases) if c.name == "rows that end together"]
+    at = bench(exercise, seed)
+    arguments, tokens = at.calls[number].arguments, at.wanted[number].value
+    ends = tokens == arguments["eos_id"]
+    assert ends[:, -1].all()
+    assert ends.sum() == len(ends)
+    assert tokens.shape[1] < arguments["idx"].shape[1] + arguments["n"]
+
+
+@pytest.mark.parametrize("seed", range(8))
 def test_rows_end_at_different_steps_where_they_should(seed):
     (case,) = [c for c in EXERCISES["greedy_decode"].cases if c.name == "rows that end at different steps"]
     number = EXERCISES["greedy_decode"].cases.index(case)

@@ -45,7 +45,11 @@ def test_instance_function_and_text_are_told_apart_from_the_class(exercise):
 
 
 def test_a_class_for_a_function_exercise():
-    assert "asks for a function" in str(check(PlainEmbedding, "causal_mask"))
+    for passed in (PlainEmbedding, PlainEmbedding(3, 2)):
+        said = str(check(passed, "causal_mask"))
+        assert "asks for a function" in said
+        assert "def causal_mask(" in said
+        assert "Pass the class" not in said
 
 
 @each_class

@@ -18,7 +18,7 @@ asked for, a case brings its own `compare`.
 
 Arguments and results cross by value (`values.py`), so that the same cases run on an answer in another process:
 anything with a `call(Call) -> Outcome` is an answer; a call says how a module is made, what it holds and what it is
-fed. A model that a function needs is a `Double` (`doubles.py`).
+fed. A model that a function needs is a `Double` (`doubles.py`). An answer that does not return is ended (`limit.py`).
 """
 
 from course_utils.checks.exercises import EXERCISES

@@ -129,6 +129,17 @@ MISCONCEPTIONS = (
         ({"squash": lambda hidden: hidden, "last": torch.tanh},),
     ),
     Misconception(
+        "add_tanh_on_parts",
+        "tanh is applied to each projection by itself. What the query adds is then the same for every key and cancels.",
+        ("Do your weights move when the query changes?", "Which comes first in the formula, the sum or the tanh?",
+         "torch.tanh(query part + key part) @ v: one tanh around the sum"),
+        ({"project": lambda query, keys, W_q, W_k: (torch.tanh(query @ W_q), torch.tanh(keys @ W_k)),
+          "squash": lambda hidden: hidden},
+         {"project": lambda query, keys, W_q, W_k: (torch.tanh(query @ W_q), torch.tanh(keys @ W_k))},
+         {"project": lambda query, keys, W_q, W_k: (query @ W_q, torch.tanh(keys @ W_k)),
+          "squash": lambda hidden: hidden}),
+    ),
+    Misconception(
         "add_tanh_twice",
         "The finished score goes through another tanh.",
         ("Can your scores be larger than 1?", "Count the tanh in your code.", "Only one tanh, on the vector."),
@@ -139,7 +150,7 @@ MISCONCEPTIONS = (
         "The weights of hidden keys are set to zero after the softmax, so the rest does not sum to one.",
         ("What do the weights of a row with padding sum to?",
          "Which comes first in your code, mask or softmax?",
-         "scores.masked_fill(~mask, -inf) before the softmax"),
+         hiding.HIDE_LINE),
         hiding.AFTER_SOFTMAX,
     ),
     Misconception(
@@ -147,7 +158,7 @@ MISCONCEPTIONS = (
         "Hidden keys are removed after the softmax and the rest is divided by its sum, which can be 0.",
         ("What is left when a hidden key had all the weight?",
          "Try a hidden key whose score is far above the visible ones.",
-         "scores.masked_fill(~mask, -inf) before the softmax"),
+         hiding.HIDE_LINE),
         hiding.RENORMALISED,
     ),
     Misconception(
@@ -155,7 +166,7 @@ MISCONCEPTIONS = (
         "Hidden scores are set to 0, but exp(0) = 1: hidden keys still get weight.",
         ("Which number makes exp(.) equal to 0?",
          "Zero is an ordinary score.",
-         "masked_fill(~mask, float('-inf'))"),
+         hiding.HIDE_LINE),
         (*hiding.MULTIPLIED, {"hide": fill(1e-9)}, {"hide": fill(-1e-9)}),
     ),
     Misconception(
@@ -171,7 +182,7 @@ MISCONCEPTIONS = (
         "Hidden scores get a number that is not small enough: real scores can be smaller still.",
         ("How small can a real score be?",
          "Scale v until the real scores are near -30.",
-         "float('-inf'), or torch.finfo(scores.dtype).min"),
+         hiding.HIDE_LINE),
         tuple({"hide": fill(-x)} for x in (10, 1, 5, 20, 30, 50, 100, 1000, 1e4, 9999))
         + tuple({"hide": hiding.add_if_hidden(-x)} for x in (10, 5, 20, 100, 1000, 1e4)),
     ),
@@ -209,14 +220,14 @@ MISCONCEPTIONS = (
         "add_mask_ignored",
         "The mask is never used.",
         ("Is there an argument that you did not use?", "Hide a key and look at its weight.",
-         "scores.masked_fill(~mask, float('-inf'))"),
+         hiding.HIDE_LINE),
         (hiding.KEEP,),
     ),
     Misconception(
         "add_mask_added_as_01",
         "The mask is added to the scores as 0 and 1: hidden keys are merely one point lower.",
         ("What does True become when it is added?", "An additive mask holds 0 and minus infinity.",
-         "scores.masked_fill(~mask, float('-inf'))"),
+         hiding.HIDE_LINE),
         ({"hide": hiding.when_masked(lambda s, m: s + m)},),
     ),
     Misconception(
@@ -267,6 +278,8 @@ ADDITIVE_ATTENTION = Exercise(
     hints=(
         "Each key meets the one query of its sentence: project both, add, squash, and ask v for one number.",
         "(query @ W_q) needs an axis for the keys: unsqueeze(1). Hide before the softmax; softmax over the last axis.",
-        "softmax(tanh((query @ W_q).unsqueeze(1) + keys @ W_k) @ v), then (weights.unsqueeze(-1) * keys).sum(1)",
+        "scores = torch.tanh((query @ W_q).unsqueeze(1) + keys @ W_k) @ v; "
+        f"scores.masked_fill(~mask, {hiding.LOWEST}) ({hiding.WHY_LOWEST}); softmax(dim=-1); "
+        "(weights.unsqueeze(-1) * keys).sum(1)",
     ),
 )

@@ -2,38 +2,25 @@
 
 import contextlib
 import inspect
-import linecache
 import random
 import sys
-import sysconfig
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from course_utils.checks import doubles, modules
+from course_utils.checks import doubles, limit, modules
+from course_utils.checks.limit import DidNotReturnError
+from course_utils.checks.raising import describe_error
 from course_utils.checks.values import Call, Double, Foreign, Inside, Outcome, Raised, leaves
 
 MAX_ELEMENTS = 10**6
 MAX_ITEMS = 8
-MAX_MESSAGE = 400
 MAX_PRINTED = 2000
-
-# Code that is not the student's: frames in these places are trimmed from an error.
-_LIBRARIES = tuple(
-    str(Path(place).resolve())
-    for place in (
-        *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
-        Path(torch.__file__).parent.parent,
-        Path(__file__).parent.parent,
-    )
-)
 
 
 @dataclass
@@ -52,11 +39,21 @@ class _Run:
 class LocalAnswer:
     """A function or class of this process, as an `Answer`."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], seconds: float | None = None) -> None:
+        """seconds: how long a call may take; None for no limit, as for code of the course."""
         self._function = function
+        self._seconds = seconds
 
     def call(self, call: Call) -> Outcome:
         """Run the call on copies of its arguments; see `Answer.call`."""
+        try:
+            with limit.limit(self._seconds):
+                return self._call(call)
+        except DidNotReturnError as exc:
+            self._seconds = limit.AFTERWARDS
+            return Outcome(error=describe_error(exc, self._function))
+
+    def _call(self, call: Call) -> Outcome:
         run = self._run(call, seed=0)
         outcome = {"value": plain(run.value), "error": run.error, "changed": run.changed, "inside": run.inside}
         if run.error is None and call.more:
@@ -94,7 +91,7 @@ class LocalAnswer:
                     function = run.module
                 run.value, *others = [function(*(_build(v) for v in a.values())) for a in given]
                 run.more = tuple(others)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DidNotReturnError):
             raise
         except BaseException as exc:  # a student's SystemExit is theirs, not ours
             run.error = describe_error(exc, self._function, stage)
@@ -131,7 +128,7 @@ class LocalAnswer:
             gradients = dict(zip(inputs, found, strict=True))
             own = {n.removeprefix(_OWN): g for n, g in gradients.items() if n.startswith(_OWN)}
             idle = () if run.module is None else modules.idle(run.module, own)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DidNotReturnError):
             raise
         except BaseException as exc:
             return {"gradients": nothing, "gradient_error": describe_error(exc, self._function)}
@@ -193,7 +190,7 @@ def plain(value: Any, depth: int = 0) -> Any:
         kind = type(value)
         where = "" if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}."
         return Foreign(f"{where}{kind.__name__}"[:100])
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, DidNotReturnError):
         raise
     except BaseException:
         return Foreign("an object that cannot be looked at")
@@ -207,43 +204,6 @@ def _plain_tensor(value: Tensor) -> Tensor | Foreign:
         if value.numel() > MAX_ELEMENTS:
             return Foreign(f"a tensor of shape {tuple(value.shape)}")
         return torch.empty(value.shape, dtype=value.dtype).copy_(value)
-
-
-def describe_error(exc: BaseException, function: Callable[..., Any], stage: str = "call") -> Raised:
-    """The exception in one line, with the deepest line of the student's own code."""
-    try:
-        message = " ".join(str(exc).split())[:MAX_MESSAGE]
-    except BaseException:
-        message = ""
-    own_file = _file_of(function)
-    last, by_student = None, False
-    for frame, number in _frames(exc.__traceback__):
-        file = frame.f_code.co_filename
-        by_student = file == own_file or not _is_library(file)
-        if by_student:
-            last = file, number
-    if last is None:
-        return Raised(type(exc).__name__, message, stage=stage)
-    source = linecache.getline(*last).strip()[:200]
-    return Raised(type(exc).__name__, message, last[1], source, by_student, stage)
-
-
-def _file_of(function: Callable[..., Any]) -> str | None:
-    """Where a function, or a method of a class, was written."""
-    if isinstance(function, type):
-        function = next((f for f in vars(function).values() if inspect.isfunction(f)), function)
-    code = getattr(inspect.unwrap(function) if inspect.isfunction(function) else function, "__code__", None)
-    return getattr(code, "co_filename", None)
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[tuple[Any, int]]:
-    while traceback is not None:
-        yield traceback.tb_frame, traceback.tb_lineno
-        traceback = traceback.tb_next
-
-
-def _is_library(file: str) -> bool:
-    return file.startswith((*_LIBRARIES, "<frozen", "<string>"))
 
 
 class _FewLines:

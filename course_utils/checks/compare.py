@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from course_utils.checks.model import Case, Output
-from course_utils.checks.telling import tell_changed, tell_error, tell_misfits
+from course_utils.checks.telling import describe, kind_of, tell_changed, tell_error, tell_misfits
 from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 RELATIVE, ABSOLUTE = 1e-4, 2e-5
@@ -43,7 +43,8 @@ def _error_or_structure(call: Call, outputs: tuple[Output, ...], got: Outcome, w
     if got.inside is not None and got.inside.misfits:
         return Problem("weights", tell_misfits(got, call))
     if got.error is not None:
-        return Problem("error", tell_error(got.error, call))
+        kind = "endless" if got.error.kind == "DidNotReturnError" else "error"
+        return Problem(kind, tell_error(got.error, call))
     return _structure(outputs, got.value, want.value)
 
 
@@ -142,28 +143,6 @@ def same_gradients(a: Outcome, b: Outcome) -> bool:
 
 def _unless_zero(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None or not gradient.any() else gradient
-
-
-def kind_of(tensor: Tensor) -> str:
-    """The kind of number in a tensor, in words."""
-    if tensor.dtype == torch.bool:
-        return "yes/no values (bool)"
-    if tensor.is_complex():
-        return "complex numbers"
-    return "floating-point numbers" if tensor.is_floating_point() else "whole numbers"
-
-
-def describe(value: Any) -> str:
-    """A received value by type and shape."""
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    if isinstance(value, Foreign):
-        return value.description
-    if isinstance(value, tuple):
-        return f"{len(value)} results" if len(value) != 1 else "a tuple with one result"
-    if value is None:
-        return "None"
-    return f"a plain {type(value).__name__}"
 
 
 def _structure(outputs: tuple[Output, ...], got: Any, want: Any) -> Problem | None:
@@ -300,6 +279,8 @@ def _gradient_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Pr
         return Problem("gradient", f"No gradient could be computed: {tell_error(got.gradient_error, call)}")
     missing = [n for n, g in got.gradients.items() if _unless_zero(g) is None and want.gradients[n] is not None]
     names = ", ".join(f"`{n}`" for n in missing or call.gradients_of)
+    if len(missing) > 1 and len(missing) == len(got.gradients) and call.construction is None:
+        names = "the arguments"  # not a matter of one of them: the whole result was cut off
     if missing:
         return Problem("gradient", f"The result is right, but no gradient reaches {names}.")
     return Problem("gradient", f"The result is right, but the gradients with respect to {names} are not.")

@@ -58,6 +58,26 @@ def _last_real(h, enc_out, enc_mask):
     return enc_out[torch.arange(enc_out.shape[0]), enc_mask.sum(1).clamp(min=1) - 1]
 
 
+def _asks_after_the_step(looks_first, steps_again):
+    """The weights that count come from the new state; its step had a context of the old state, or zeros."""
+
+    def run(y_emb, h, enc_out, enc_mask, p):
+        def look(query):
+            scores = torch.einsum("bh,bth->bt", query, enc_out)
+            weights = settle(normalise(hide(scores, enc_mask)), enc_mask)
+            return weights, torch.einsum("bt,bth->bh", weights, enc_out)
+
+        def step(context):
+            return torch.tanh(torch.cat([y_emb, context], -1) @ p["W_x"] + h @ p["W_h"] + p["b"])
+
+        new = step(look(h)[1] if looks_first else torch.zeros_like(h))
+        weights, context = look(new)
+        new = step(context) if steps_again else new
+        return torch.cat([new, context], -1) @ p["W_o"] + p["b_o"], new, weights
+
+    return run
+
+
 RIGHT = {
     "query": lambda h, enc_out, enc_mask: h,
     "scale": lambda scores: scores,
@@ -90,13 +110,15 @@ CASES = (
     Case("double precision", "works in float64", 0, lambda d: in_double(_source(d, [2, 4], 4)), note=DOUBLE_NOTE),
 )  # fmt: skip
 
+HIDE_LINE = hiding.HIDE_LINE.replace("mask,", "enc_mask,")
+
 MISCONCEPTIONS = (
     Misconception(
         "dec_no_source_mask",
         "The decoder attends to the padding of the source.",
         ("Padding words are not words. How do you give them weight zero?",
          "Is enc_mask used anywhere in your code?",
-         "scores.masked_fill(~enc_mask, float('-inf')) before the softmax"),
+         HIDE_LINE),
         (hiding.KEEP,),
     ),
     Misconception(
@@ -118,6 +140,16 @@ MISCONCEPTIONS = (
         ({"query": lambda h, enc_out, enc_mask: enc_out[:, -1]}, {"query": _last_real},
          {"query": lambda h, enc_out, enc_mask: enc_out[:, 0]},
          {"query": lambda h, enc_out, enc_mask: enc_out.mean(1)}),
+    ),
+    Misconception(
+        "dec_query_is_new_state",
+        "The query is the new state; the attention has to look back before the step, with the state that comes in.",
+        ("Which state is there before the current word is read?",
+         "The context goes into the new state. Can it be made from the new state?",
+         "First scores between h and enc_out, then context, then new_h from [y_emb; context] and h"),
+        tuple({"whole": _asks_after_the_step(*how)} for how in (
+            (False, False), (True, False), (False, True), (True, True))),
+        convention="the query is the incoming state h.",
     ),
     Misconception(
         "dec_softmax_over_batch",
@@ -186,20 +218,20 @@ MISCONCEPTIONS = (
         "dec_mask_after_softmax",
         "The weights of padding are set to zero after the softmax, so the rest does not sum to one.",
         ("What do the weights of a sentence with padding sum to?", "Which comes first, mask or softmax?",
-         "masked_fill(~enc_mask, float('-inf')) before the softmax"),
+         HIDE_LINE),
         hiding.AFTER_SOFTMAX,
     ),
     Misconception(
         "dec_mask_zero_score",
         "Scores of padding are set to 0, but exp(0) = 1: padding still gets weight.",
         ("Which number makes exp(.) equal to 0?", "Zero is an ordinary score.",
-         "masked_fill(~enc_mask, float('-inf'))"),
+         HIDE_LINE),
         hiding.MULTIPLIED,
     ),
     Misconception(
         "dec_mask_not_small_enough",
         "Scores of padding get a number that is not small enough: real scores can be smaller still.",
-        ("How small can a real score be?", "Try real scores near -60.", "float('-inf')"),
+        ("How small can a real score be?", "Try real scores near -60.", HIDE_LINE),
         tuple({"hide": fill(-x)} for x in (10, 1, 5, 20, 30, 50)),
     ),
     Misconception(
@@ -234,6 +266,7 @@ DECODE_STEP = Exercise(
     hints=(
         "First look back (attention with the incoming state as the query), then step, then predict.",
         "context (B, H) from the weights; then [y_emb; context] into W_x, and [new h; context] into W_o.",
-        "new = tanh(cat([y_emb, c]) @ W_x + h @ W_h + b); logits = cat([new, c]) @ W_o + b_o",
+        "new = torch.tanh(torch.cat([y_emb, context], dim=-1) @ p['W_x'] + h @ p['W_h'] + p['b']); "
+        "logits = torch.cat([new, context], dim=-1) @ p['W_o'] + p['b_o']",
     ),
 )

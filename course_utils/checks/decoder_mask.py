@@ -51,7 +51,7 @@ DECODER_MASK = Exercise(
     hints=(
         "Keys are columns. On which axis of (B, 1, T, T) does “this word is padding” belong?",
         "tokens != pad_id is (B, T). Give it two new axes in the middle, and let the causal triangle broadcast.",
-        "causal_mask(T) & (tokens != pad_id)[:, None, None, :]",
+        "torch.ones(T, T, dtype=torch.bool).tril() & (tokens != pad_id)[:, None, None, :]",
     ),
     cases=(
         Case("padding at the end", "no future, and no padding as a key", 3, lambda d: _tokens(d, [5, 2, 4], 5, 9)),

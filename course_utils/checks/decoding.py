@@ -8,11 +8,9 @@ from course_utils.checks.shared import calls_differ
 from course_utils.checks.values import Double
 
 
-def _memory(
-    draw: Draw, B: int, T0: int, n: int, block_size: int, vocab: int = 23, kind: str = "language_model"
-) -> dict:
+def _memory(draw: Draw, B: int, T0: int, n: int, block_size: int, vocab: int = 23) -> dict:
     """A model whose next word depends on every word so far."""
-    model = Double(kind, {"vocab": vocab, "seed": draw.seed(), "block_size": block_size})
+    model = Double("language_model", {"vocab": vocab, "seed": draw.seed(), "block_size": block_size})
     return {"model": model, "idx": draw.tokens(1, vocab, B, T0), "n": n}
 
 
@@ -32,7 +30,7 @@ def _chains(draw: Draw, lengths: list[int], n: int, eos: int, pass_eos: bool = T
 
 
 CASES = (
-    Case("a model that remembers every word", "each new word depends on the whole sequence so far", 3,
+    Case("a model that remembers every word", "each new word depends on the whole sequence so far", 2,
          lambda d: _memory(d, B=3, T0=2, n=5, block_size=30)),
     Case("longer than the model can read", "the newest block_size tokens are fed, never more", 2,
          lambda d: _memory(d, B=2, T0=3, n=7, block_size=4)),
@@ -40,14 +38,12 @@ CASES = (
          lambda d: _memory(d, B=2, T0=6, n=2, block_size=3)),
     Case("rows that end at different steps", "finished rows repeat the end token; decoding stops when all are done", 2,
          lambda d: _chains(d, [2, 4, 1], n=9, eos=9)),
+    Case("rows that end together", "decoding stops at once when all rows end in the same step", 1,
+         lambda d: _chains(d, [2, 2], n=6, eos=3)),
     Case("end token 0, and a row that does not end", "n tokens at most; 0 can be the end token", 1,
          lambda d: _chains(d, [1, 8], n=4, eos=0)),
     Case("one row, no end token given", "without eos_id all n tokens are appended; the prompt is left alone", 1,
          lambda d: _chains(d, [2], n=5, eos=6, pass_eos=False), repeat=True, keeps_inputs=True),
-    Case("a model in train mode", "dropout is off while decoding", 0,
-         lambda d: _memory(d, B=2, T0=3, n=6, block_size=30, kind="dropout"), repeat=True,
-         note="Passed. With a model in train mode your decoding is random, because its dropout is on: "
-              "model.eval() before decoding would prevent that."),
 )  # fmt: skip
 
 
@@ -55,14 +51,13 @@ def _assemble(s):
     def run(model, idx, n, eos_id=None):
         prompt = idx
         done = torch.zeros(idx.shape[0], dtype=torch.bool)
-        model = s.prepare(model)
         for _ in range(s.rounds(n)):
             if s.has_eos(eos_id) and s.stop(done):
                 break
             token = s.choose(model(s.context(idx, model.block_size)))
             if s.has_eos(eos_id):
                 token = s.freeze(token, done, eos_id)
-                done = done | (token == eos_id).any(1)
+                done = s.ended(done, (token == eos_id).any(1))
             idx = torch.cat([idx, token], dim=1)
         return s.finish(idx, prompt)
 
@@ -83,13 +78,13 @@ def _prompt_overwritten(idx, prompt):
 
 
 RIGHT = {
-    "prepare": lambda model: model.eval(),
     "rounds": lambda n: n,
     "has_eos": lambda eos_id: eos_id is not None,
     "stop": lambda done: bool(done.all()),
     "context": lambda idx, block_size: idx[:, -block_size:],
     "choose": lambda logits: _column(logits[:, -1].argmax(-1)),
     "freeze": lambda token, done, eos_id: token.masked_fill(done.unsqueeze(1), eos_id),
+    "ended": lambda done, now: done | now,
     "finish": lambda idx, prompt: idx,
 }
 
@@ -204,6 +199,14 @@ MISCONCEPTIONS = (
          "Look at the tokens behind the first end token.",
          "token = torch.where(finished, eos_id, token)"),
         ({"freeze": lambda token, done, eos_id: token},),
+    ),
+    Misconception(
+        "gen_stops_only_together",
+        "A row that has ended goes on talking; decoding stops only if all rows say the end token in the same step.",
+        ("What do you know about a row that ended three steps ago?",
+         "Try two rows that end at different steps, and look behind the first end token.",
+         "finished = finished | (token == eos_id), and token = torch.where(finished, eos_id, token) in the next step"),
+        ({"freeze": lambda token, done, eos_id: token, "ended": lambda done, now: now},),
     ),
     Misconception(
         "gen_never_stops",

@@ -7,7 +7,7 @@ import torch
 from course_utils import attention as reference
 from course_utils.checks.dot_product_hiding import HIDING
 from course_utils.checks.dot_product_mistakes import PRODUCTS, SCALE
-from course_utils.checks.hiding import hide, normalise, settle
+from course_utils.checks.hiding import LOWEST, WHY_LOWEST, hide, normalise, settle
 from course_utils.checks.model import Case, Draw, Exercise, Output, Recipe
 from course_utils.checks.shared import DOUBLE_NOTE, in_double
 
@@ -125,7 +125,7 @@ CASES = (
                     "v": torch.tensor([[[1.0], [1.0], [0.0]]], dtype=torch.half),
                     "mask": torch.tensor([True, True, False])},
          note="Passed. In half precision (float16) your function gives an error or another result: a fixed number "
-              "such as -1e9 does not fit there; float('-inf') or torch.finfo(scores.dtype).min does."),
+              "such as -1e9 does not fit there; torch.finfo(scores.dtype).min does."),
 )  # fmt: skip
 
 SCALED_DOT_PRODUCT_ATTENTION = Exercise(
@@ -139,6 +139,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     hints=(
         "Which two axes must meet in the product, and which one is left for the softmax?",
         "Scores have shape (..., Tq, Tk). Hide keys before the softmax: what number becomes 0 after exp?",
-        "q @ k.transpose(-2, -1) / math.sqrt(d); -inf where the mask is False; softmax over the last axis; @ v",
+        "scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]); "
+        f"scores.masked_fill(~mask, {LOWEST}) ({WHY_LOWEST}); softmax(dim=-1); @ v",
     ),
 )

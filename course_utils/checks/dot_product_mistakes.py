@@ -125,6 +125,8 @@ PRODUCTS = (
             {"normalise": lambda s: s.softmax(1)},
             {"normalise": lambda s: s.softmax(-2), "hide": fill(-1e9)},
             {"normalise": lambda s: s.softmax(1), "hide": fill(-1e9)},
+            {"normalise": lambda s: s.softmax(-2).nan_to_num(0.0)},
+            {"normalise": lambda s: s.softmax(1).nan_to_num(0.0)},
         ),
     ),
     Misconception(

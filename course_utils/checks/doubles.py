@@ -50,14 +50,6 @@ class ChainDouble(LanguageModelDouble):
         return logits + 20 * winner
 
 
-class DropoutDouble(LanguageModelDouble):
-    """The first model with dropout on its logits: in train mode it is a different model at every call."""
-
-    def forward(self, idx: Tensor) -> Tensor:
-        """idx (B, T) -> logits (B, T, V)."""
-        return torch.nn.functional.dropout(super().forward(idx), 0.5, self.training)
-
-
 class RankedDouble(LanguageModelDouble):
     """The same logits in every state, each time for other words: how sharply it chooses is known beforehand."""
 
@@ -68,7 +60,7 @@ class RankedDouble(LanguageModelDouble):
         self.table = nn.Parameter(torch.tensor(logits)[drawn.argsort(dim=-1)] + 5 * drawn[:, :1])
 
 
-KINDS = {"ranked": RankedDouble, "language_model": LanguageModelDouble, "chain": ChainDouble, "dropout": DropoutDouble}
+KINDS = {"ranked": RankedDouble, "language_model": LanguageModelDouble, "chain": ChainDouble}
 
 
 def build(double: Double) -> nn.Module:

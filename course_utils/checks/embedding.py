@@ -96,6 +96,6 @@ TOKEN_EMBEDDING = Exercise(
     hints=(
         "What is multiplied by the root: the word vector, or the sum? How many rows does a sentence of T words need?",
         "self.emb = nn.Embedding(vocab, d_model); the table goes into self.register_buffer(name, table).",
-        "return self.emb(idx) * math.sqrt(d_model) + self.positions[: idx.shape[1]]",
+        "return self.emb(idx) * math.sqrt(self.emb.embedding_dim) + self.positions[: idx.shape[1]]",
     ),
 )

@@ -91,6 +91,15 @@ CASES = (
 )  # fmt: skip
 
 MISCONCEPTIONS = (
+    # Before "last column": where padding is zero the two give the same numbers, and this one is true of both.
+    Misconception(
+        "enc_zeroes_state_on_pad",
+        "On padding the state is set to zero instead of being kept: for a short sentence the final state is zero.",
+        ("When a sentence is over, what should happen to its state?",
+         "Look at the final state of the shortest sentence.",
+         "h = torch.where(real, new, h): the old h where there is no word"),
+        ({"carry": _zero, "summary": lambda outputs, states, lengths: states[:, -1]},),
+    ),
     Misconception(
         "enc_last_column",
         "The final state is read from the last column, which is padding for a short sentence.",
@@ -106,7 +115,7 @@ MISCONCEPTIONS = (
         "Every step starts again from the zero state, so nothing is carried along.",
         ("Which variable do you pass as the previous state inside the loop?",
          "Swap the first two words: the final state must change.",
-         "h = step(emb[:, t], h, ...) with the h of the step before; zeros only once, before the loop"),
+         "h = torch.tanh(emb[:, t] @ W_xh + h @ W_hh + b) with the h of the step before; zeros only before the loop"),
         ({"before": torch.zeros_like},),
     ),
     Misconception(
@@ -116,14 +125,6 @@ MISCONCEPTIONS = (
          "Change the last word: the final state must change.",
          "the state at position lengths - 1, not 0"),
         ({"summary": lambda outputs, states, lengths: states[:, 0]},),
-    ),
-    Misconception(
-        "enc_zeroes_state_on_pad",
-        "On padding the state is set to zero instead of being kept.",
-        ("When a sentence is over, what should happen to its state?",
-         "Look at the final state of the shortest sentence.",
-         "h = torch.where(real, new, h): the old h where there is no word"),
-        ({"carry": _zero, "summary": lambda outputs, states, lengths: states[:, -1]},),
     ),
     Misconception(
         "enc_sorted_not_restored",
@@ -169,13 +170,14 @@ MISCONCEPTIONS = (
     Misconception(
         "enc_no_tanh",
         "The steps have no tanh.",
-        ("What keeps the states bounded?", "Reuse rnn_step for the step.", "torch.tanh(... )"),
+        ("What keeps the states bounded?", "Compare your step with the formula.", "torch.tanh(... )"),
         ({"squash": lambda inner: inner},),
     ),
     Misconception(
         "enc_no_bias",
         "The bias b is never added.",
-        ("Is there an argument that you did not use?", "Reuse rnn_step for the step.", "... + b inside the tanh"),
+        ("Is there an argument that you did not use?", "Compare your step with the formula.",
+         "... + b inside the tanh"),
         ({"bias": torch.zeros_like},),
     ),
     Misconception(
@@ -207,6 +209,7 @@ SEQ2SEQ_ENCODE = Exercise(
     hints=(
         "Run the step once for each position, for all sentences at once. What happens to a sentence that is over?",
         "`t < lengths` says which sentences still have a word at position t.",
-        "h = torch.where(real, rnn_step(emb[:, t], h, W_xh, W_hh, b), h); output torch.where(real, h, 0.0)",
+        "real = (t < lengths).unsqueeze(-1); h = torch.where(real, torch.tanh(emb[:, t] @ W_xh + h @ W_hh + b), h); "
+        "outputs.append(torch.where(real, h, 0.0))",
     ),
 )

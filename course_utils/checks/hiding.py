@@ -12,6 +12,11 @@ from course_utils.checks.model import Steps
 Hide = Callable[[Tensor, Tensor | None], Tensor]
 MINUS_INF = float("-inf")
 
+# For hints. A row of minus infinity alone has no softmax, and a fully hidden row is such a row.
+LOWEST = "torch.finfo(scores.dtype).min"
+WHY_LOWEST = "with -inf a fully hidden row would become NaN"
+HIDE_LINE = f"scores.masked_fill(~mask, {LOWEST}) before the softmax; {WHY_LOWEST}"
+
 
 def hide(scores: Tensor, mask: Tensor | None) -> Tensor:
     """Right: a hidden score becomes minus infinity."""

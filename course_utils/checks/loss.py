@@ -38,6 +38,7 @@ def _sure_and_wrong(draw: Draw) -> dict:
 
 def _assemble_loss(s):
     def run(logits, targets, pad_id):
+        logits, targets = s.align(logits, targets)
         log_p = s.log_p(s.prepare(logits))
         losses_ = -s.pick(log_p, targets)
         return s.finish(s.mean(losses_, s.real(logits, targets, pad_id)))
@@ -82,6 +83,7 @@ LM_LOSS = Exercise(
     recipe=Recipe(
         _assemble_loss,
         {
+            "align": lambda logits, targets: (logits, targets),
             "prepare": lambda logits: logits,
             "log_p": lambda logits: logits.log_softmax(-1),
             "pick": _pick,
@@ -106,6 +108,25 @@ LM_LOSS = Exercise(
              "Give it perfect logits: the loss should be near 0.",
              "logits.transpose(1, 2), or flatten batch and time"),
             ({"prepare": lambda z: z.reshape(z.shape[0], z.shape[2], z.shape[1]).transpose(1, 2)},),
+        ),
+        Misconception(
+            "loss_shifts_again",
+            "Logits and targets are shifted against each other, which shift_right has done already.",
+            ("Which word does logits[:, 0] predict?",
+             "The decoder read shift_right(targets), so logits[:, t] belongs to targets[:, t].",
+             "All logits and all targets, no [:, :-1] and [:, 1:]"),
+            ({"align": lambda logits, targets: (logits[:, :-1], targets[:, 1:])},
+             {"align": lambda logits, targets: (logits[:, 1:], targets[:, :-1])}),
+            convention="logits[:, t] predicts targets[:, t].",
+        ),
+        Misconception(
+            "loss_batch_time_mixed",
+            "Batch and time are exchanged in the logits or in the targets, so each word is judged by another's scores.",
+            ("In which order do your flattened logits and your flattened targets run through the batch?",
+             "Look for a transpose, or a view with T before B, on one of the two only.",
+             "logits.flatten(0, 1) and targets.flatten(), both as they come"),
+            ({"align": lambda z, t: (z.transpose(0, 1).reshape(z.shape), t)},
+             {"align": lambda z, t: (z, t.T.reshape(t.shape))}),
         ),
         Misconception(
             "loss_counts_padding",

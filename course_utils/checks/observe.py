@@ -7,12 +7,14 @@ from torch import Tensor
 
 from course_utils.checks.answers import LocalAnswer
 from course_utils.checks.compare import Problem, same_values
+from course_utils.checks.exercises import EXERCISES
 from course_utils.checks.model import Case, Exercise
 from course_utils.checks.report import Finding
 from course_utils.checks.values import Answer, Call, Outcome, leaves
 
 KIND_HINTS = {
     "error": "Read the last line of the message first. Which shapes or types meet in the line it names?",
+    "endless": "Print something in each round of your loops. Which one never ends, and what should end it?",
     "structure": "Compare your `return` line with the docstring: how many results, in which order?",
     "shape": "Print the shape after every line. Which line is the first one with a shape you did not expect?",
     "kind": "Print `result.dtype`. Which line turned the numbers into another kind?",
@@ -38,6 +40,8 @@ class CaseRun:
 
 def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wanted: Outcome) -> Finding:
     """The finding for a failing case that no misconception explains."""
+    if _calls_a_stub(run.outcome):
+        return _stub_finding(exercise, run)
     text = run.problem.text if run.problem.text.endswith((".", "?")) else f"{run.problem.text}."
     sentences = [text]
     if run.problem.kind == "value":
@@ -47,6 +51,25 @@ def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wante
     sentences.append(f"(Case “{run.case.name}”: {run.case.shows}.)")
     hints = (KIND_HINTS[run.problem.kind], *exercise.hints[1:])
     return Finding(" ".join(sentences), None, hints, run.case.name)
+
+
+def _calls_a_stub(outcome: Outcome) -> bool:
+    error = outcome.error
+    return error is not None and error.kind == "NotImplementedError" and error.by_student and bool(error.within)
+
+
+def _stub_finding(exercise: Exercise, run: CaseRun) -> Finding:
+    """The finding for an answer that calls another function of the student's which is not done yet."""
+    name = run.outcome.error.within
+    way_out, lines = "write it out.", ("Write its formula in its place.", f"No call of {name}.")
+    if name in EXERCISES:
+        way_out = f"use step = use({name}), or write it out."
+        lines = (
+            "`use` gives the reference where your own part is not done yet.",
+            f"step = use({name}), before the def",
+        )
+    message = f"Your {exercise.name} calls {name}, which is not done yet: {way_out}"
+    return Finding(message, None, ("Which of your functions does your code call?", *lines), run.case.name)
 
 
 def _without_influence(exercise: Exercise, answer: Answer, call: Call, got: Outcome, wanted: Outcome) -> list[str]:

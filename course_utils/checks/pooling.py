@@ -168,6 +168,7 @@ MEAN_POOL = Exercise(
     hints=(
         "Divide what by what? Only real words may appear in either.",
         "Set padding to zero before you sum over positions. What do you divide by, so that ones stay ones?",
-        "x.masked_fill(~real.unsqueeze(-1), 0.0).sum(dim=1) / lengths.unsqueeze(-1) with `real` from padding_mask",
+        "real = torch.arange(x.shape[1]) < lengths.unsqueeze(1); "
+        "x.masked_fill(~real.unsqueeze(-1), 0.0).sum(dim=1) / lengths.unsqueeze(-1)",
     ),
 )

@@ -19,6 +19,29 @@ def _rnn(draw: Draw, B: int = 2, D: int = 3, H: int = 5, scale: float = 1.0) -> 
     }
 
 
+def _saturated(draw: Draw) -> dict:
+    """Sums near 200 and near -200 among ordinary ones: there exp overflows in float32, and tanh is exactly 1 or -1."""
+    arguments = _rnn(draw, B=4, D=2, H=3, scale=10.0)
+    arguments["x"][:2, 0] = torch.tensor([200.0, -200.0])
+    arguments["W_xh"][0, 0] = 1.0
+    return arguments
+
+
+def _by_hand(i, m, b):
+    e = torch.exp(2 * (i + m + b))
+    return (e - 1) / (e + 1)
+
+
+def _by_hand_downwards(i, m, b):
+    e = torch.exp(-2 * (i + m + b))
+    return (1 - e) / (1 + e)
+
+
+def _by_hand_both(i, m, b):
+    up, down = torch.exp(i + m + b), torch.exp(-(i + m + b))
+    return (up - down) / (up + down)
+
+
 def _assemble_rnn(s):
     def run(x, h, W_xh, W_hh, b):
         inner = s.squash(s.from_input(x, W_xh), s.from_memory(h, W_hh), s.bias(b))
@@ -40,7 +63,7 @@ RNN_STEP = Exercise(
     cases=(
         Case("ordinary numbers", "the new state comes from the input, the old state and the bias", 3, _rnn),
         Case("large numbers", "the state stays between -1 and 1, however large the input is", 2,
-             lambda d: _rnn(d, B=4, D=2, H=3, scale=10.0)),
+             _saturated),
         Case("large bias, one sentence", "the bias is added", 1,
              lambda d: _rnn(d, B=1, D=4, H=2) | {"b": 3 * torch.ones(2)}),
         Case("the old state is kept", "the function makes a new tensor and leaves its arguments alone", 2,
@@ -125,6 +148,14 @@ RNN_STEP = Exercise(
              "Look at the name of the squashing function in the formula.",
              "torch.tanh, not torch.sigmoid"),
             ({"squash": lambda i, m, b: torch.sigmoid(i + m + b)},),
+        ),
+        Misconception(
+            "rnn_exp_overflow",
+            "tanh is written by hand with exp, which overflows: infinity divided by infinity is NaN.",
+            ("What is exp(200) in float32?",
+             "Give the function inputs of size 200 and look at the result.",
+             "torch.tanh(...), which is safe everywhere"),
+            ({"squash": _by_hand}, {"squash": _by_hand_downwards}, {"squash": _by_hand_both}),
         ),
         Misconception(
             "rnn_memory_transposed",

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from course_utils import parts
+from course_utils.checks import limit
 from course_utils.checks.answers import LocalAnswer, untouched
 from course_utils.checks.compare import first_problem
 from course_utils.checks.diagnose import Bench, advice, bench, explain
@@ -33,7 +34,7 @@ def check(obj: Any, exercise: str | None = None, *, seed: int = 0) -> Report:
         return _unusable(name, obj, name if isinstance(obj, str) else _name_of(obj))
     if isinstance(obj, type) != EXERCISES[name].is_class:
         return _unusable(name, obj, name if isinstance(obj, str) else _name_of(obj))
-    report = run_exercise(EXERCISES[name], LocalAnswer(obj), seed)
+    report = run_exercise(EXERCISES[name], LocalAnswer(obj, limit.SECONDS), seed)
     parts.remember(obj, report)  # not in run_exercise: a grader remembers nothing
     return report
 
@@ -90,9 +91,12 @@ def _report(at: Bench, answer: Answer, runs: list[CaseRun]) -> Report:
 
 
 def _is_stub(outcome: Outcome) -> bool:
-    """An untouched exercise raises NotImplementedError itself; torch raises it too, from inside."""
+    """An untouched exercise raises NotImplementedError itself; torch raises it too, from inside.
+
+    Where the answer calls another exercise that is not done yet, it is that one which is the stub.
+    """
     error = outcome.error
-    return error is not None and error.kind == "NotImplementedError" and error.by_student
+    return error is not None and error.kind == "NotImplementedError" and error.by_student and not error.within
 
 
 def _name_of(obj: Any) -> str:
@@ -117,11 +121,12 @@ def _unusable(exercise: str, obj: Any, name: str) -> Report:
     known, shown = exercise in EXERCISES, name[:60]
     if isinstance(obj, str):
         message = f"You passed a text. Pass the function itself, without quotes: check({shown})."
+    elif isinstance(obj, nn.Module | type) and known and not EXERCISES[exercise].is_class:
+        made = "a class" if isinstance(obj, type) else "an instance of a class"
+        message = f"You passed {made}; this exercise asks for a function. Define it with `def {exercise}(...):`."
     elif isinstance(obj, nn.Module):
         kind = type(obj).__name__[:60]
         message = f"You passed an instance. Pass the class itself, without parentheses after its name: check({kind})."
-    elif isinstance(obj, type) and known:
-        message = f"`{shown}` is a class; this exercise asks for a function. Define it with `def`."
     elif callable(obj) and known and EXERCISES[exercise].is_class:
         message = f"This exercise asks for a class. Define it with `class {exercise}(nn.Module):`."
     elif callable(obj):

@@ -132,6 +132,6 @@ GENERATE = Exercise(
         "torch.multinomial(probabilities, 1) draws one word for each row. For top-k, everything below the k-th "
         "largest logit must get the probability zero: you know how.",
         "logits = model(idx[:, -model.block_size:])[:, -1] / temperature; kth = logits.topk(top_k).values[:, -1:]; "
-        "masked_fill(logits < kth, -inf); softmax; multinomial; cat",
+        "masked_fill(logits < kth, float('-inf')); softmax; multinomial; cat",
     ),
 )

@@ -160,7 +160,7 @@ MISCONCEPTIONS = (
         "sample_topk_off_by_one",
         "One word too many or too few survives top_k.",
         ("Which comparison keeps the k-th largest logit itself?", "With top_k = 1 only the likeliest word may be left.",
-         "logits.masked_fill(logits < kth, -inf) with kth = logits.topk(top_k).values[:, -1:]"),
+         "logits.masked_fill(logits < kth, float('-inf')) with kth = logits.topk(top_k).values[:, -1:]"),
         ({"k": lambda top_k: top_k + 1}, {"k": lambda top_k: top_k - 1}, {"restrict": _strictly_above},
          {"restrict": lambda logits, k: logits.masked_fill(
              logits < logits.sort(-1).values[:, -k - 1].unsqueeze(1), float("-inf"))}),
@@ -169,7 +169,7 @@ MISCONCEPTIONS = (
         "sample_topk_ignored",
         "top_k has no effect.",
         ("Is there an argument that you did not use?", "With top_k = 1 only the likeliest word may be left.",
-         "logits.masked_fill(logits < kth, -inf)"),
+         "logits.masked_fill(logits < kth, float('-inf'))"),
         ({"restrict": lambda logits, k: logits},),
     ),
     Misconception(
@@ -182,7 +182,7 @@ MISCONCEPTIONS = (
     Misconception(
         "sample_topk_smallest",
         "The least likely words survive top_k instead of the likeliest.",
-        ("Which words are to stay?", "Print the logits after top_k.", "masked_fill(logits < kth, -inf)"),
+        ("Which words are to stay?", "Print the logits after top_k.", "masked_fill(logits < kth, float('-inf'))"),
         ({"restrict": lambda logits, k: logits.masked_fill(logits > logits.topk(k, largest=False).values[:, -1:],
                                                            float("-inf"))},
          {"restrict": lambda logits, k: logits.masked_fill(logits >= logits.topk(k).values[:, -1:], float("-inf"))}),
@@ -191,7 +191,7 @@ MISCONCEPTIONS = (
         "sample_topk_rank_not_word",
         "What is drawn among the k largest is a rank from 0 to k-1, and it is taken for a word.",
         ("What does topk return besides the values?", "Can your function ever say the last word of the vocabulary?",
-         "indices.gather(-1, drawn); or keep all V logits and set the others to -inf"),
+         "indices.gather(-1, drawn); or keep all V logits and set the others to float('-inf')"),
         ({"restrict": lambda logits, k: logits.topk(k).values},
          {"temper": lambda logits, temperature: (logits / temperature).sort(-1, descending=True).values}),
     ),

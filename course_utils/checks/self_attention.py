@@ -6,6 +6,7 @@ import torch
 
 from course_utils import attention as reference
 from course_utils.checks import dot_product
+from course_utils.checks.hiding import LOWEST, WHY_LOWEST
 from course_utils.checks.model import Case, Draw, Exercise, Misconception, Output, Recipe
 from course_utils.checks.shared import DOUBLE_NOTE, in_double
 
@@ -195,7 +196,7 @@ SELF_ATTENTION = Exercise(
     hints=(
         "You have attention of queries, keys and values already. Where do the three come from now?",
         "Project x three times, then attend. The size under the root is that of a query, not that of x.",
-        "q, k, v = x @ W_q, x @ W_k, x @ W_v; scores q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]); hide; softmax; "
-        "@ v",
+        "q, k, v = x @ W_q, x @ W_k, x @ W_v; scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]); "
+        f"scores.masked_fill(~mask, {LOWEST}) ({WHY_LOWEST}); softmax(dim=-1); @ v",
     ),
 )

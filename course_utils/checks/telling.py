@@ -1,6 +1,11 @@
-"""What is said about errors, written arguments and weights of other sizes."""
+"""What is said about received values, errors, written arguments and weights of other sizes."""
 
-from course_utils.checks.values import Call, Outcome, Raised
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 
 def tell_changed(changed: tuple[str, ...]) -> str:
@@ -30,9 +35,37 @@ def tell_error(error: Raised, call: Call) -> str:
         return f"{what} with {count} ({', '.join(arguments)}), in this order: {error.message}"
     if error.kind == "RecursionError":
         return "Your function calls itself without end (RecursionError). What ends the recursion?"
+    if error.kind == "DidNotReturnError":
+        line = f" It was in line {error.line}: `{error.source}`." if error.line and error.source else ""
+        return (
+            f"Your code did not return within {error.message}.{line} Does every loop come to its end? "
+            "If the cell goes on running all the same, interrupt the kernel."
+        )
     where = f" in line {error.line}: `{error.source}`" if error.line and error.source else ""
     if not where and error.line:
         where = f" in line {error.line}"
     if error.stage == "copy":
         where += " while weights are copied into your module"
     return f"Your code raises {error.kind}{where}" + (f" — {error.message}" if error.message else "")
+
+
+def kind_of(tensor: Tensor) -> str:
+    """The kind of number in a tensor, in words."""
+    if tensor.dtype == torch.bool:
+        return "yes/no values (bool)"
+    if tensor.is_complex():
+        return "complex numbers"
+    return "floating-point numbers" if tensor.is_floating_point() else "whole numbers"
+
+
+def describe(value: Any) -> str:
+    """A received value by type and shape."""
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, Foreign):
+        return value.description
+    if isinstance(value, tuple):
+        return f"{len(value)} results" if len(value) != 1 else "a tuple with one result"
+    if value is None:
+        return "None"
+    return f"a plain {type(value).__name__}"

@@ -32,6 +32,7 @@ class Raised:
 
     `by_student` is True when the student's own code raised it (a stub does), not a library underneath.
     stage: what was going on: "make" a module, "copy" weights into it, "call" it.
+    within: the student's other function or class whose line it is; empty for a line of the answer itself.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Raised:
     source: str = ""
     by_student: bool = False
     stage: str = "call"
+    within: str = ""
 
 
 @dataclass(frozen=True)

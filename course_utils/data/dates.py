@@ -14,6 +14,7 @@ from functools import cache
 
 from babel import Locale, UnknownLocaleError, dates, lists
 
+from .. import mode
 from .vocab import Vocab
 
 FIRST_DAY, LAST_DAY = dt.date(2000, 1, 1), dt.date(2029, 12, 31)
@@ -171,6 +172,7 @@ def date_corpus(
     _checked("source", source), _checked("target", target)
     train_days, test_days = _calendar()
     rng, test_rng = random.Random(f"train {seed}"), random.Random("test")
+    n_train, n_test = mode.size(n_train, 200), mode.size(n_test, 10)
     train = [_pair(rng.choices(train_days, k=rng.randint(1, max_dates)), target, source) for _ in range(n_train)]
     test = {
         n: [_pair(test_rng.choices(test_days, k=n), target, source) for _ in range(n_test)]

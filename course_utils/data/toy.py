@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from .. import mode
+
 
 def copy_batches(n_symbols: int = 10, max_length: int = 16, batch_size: int = 64, seed: int = 0) -> Iterator[Tensor]:
     """Endless batches (B, n) of random symbols 0 … n_symbols - 1; n is drawn anew from 1 … max_length each time.
@@ -24,6 +26,7 @@ def copy_batches(n_symbols: int = 10, max_length: int = 16, batch_size: int = 64
 def copy_test(n_symbols: int = 10, max_length: int = 16, n_test: int = 500, seed: int = 1) -> dict[int, Tensor]:
     """For each length 1 … max_length, n_test random sequences (n_test, n)."""
     generator = torch.Generator().manual_seed(seed)
+    n_test = mode.size(n_test, 20)
     return {n: torch.randint(n_symbols, (n_test, n), generator=generator) for n in range(1, max_length + 1)}
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from .. import mode
 from ..data.roles import NOUNS, WORDS, RoleData
 from ..role_models import MultiHeadReader
 from ..transformer import LanguageModel
@@ -63,7 +64,7 @@ def peak_bytes(compute: Callable[[], object]) -> int:
 def median_seconds(compute: Callable[[], object], repeats: int = 7) -> float:
     """Median seconds of one call."""
     took = []
-    for _ in range(repeats):
+    for _ in range(mode.size(repeats, 1)):
         started = time.perf_counter()
         compute()
         took.append(time.perf_counter() - started)

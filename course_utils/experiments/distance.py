@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .. import mode
 from ..baselines import CausalAttention, DilatedCNN, LastState, Recurrent
 from ..data.toy import recall_batches
 from ..training import seed_everything, train
@@ -87,7 +88,7 @@ def longest_chain(output: Tensor) -> int:
 def layer_seconds(layer: nn.Module, T: int, *, d: int = 64, batch_size: int = 4, repeats: int = 5) -> float:
     """Median seconds of one forward and backward pass over sequences of T positions."""
     seconds = []
-    for _ in range(repeats):
+    for _ in range(mode.size(repeats, 1)):
         x = torch.randn(batch_size, T, d, requires_grad=True)
         started = time.perf_counter()
         layer(x).sum().backward()

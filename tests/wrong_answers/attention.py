@@ -34,6 +34,18 @@ def _(query, keys, W_q, W_k, v, mask=None):
     return _attend(torch.tanh((hidden * v).sum(-1)), keys, mask)
 
 
+@wrong("additive_attention", "add_tanh_on_parts")
+def _(query, keys, W_q, W_k, v, mask=None):
+    hidden = torch.tanh(query @ W_q)[:, None, :] + torch.tanh(keys @ W_k)
+    return _attend(torch.einsum("bta,a->bt", hidden, v), keys, mask)
+
+
+@wrong("additive_attention", "add_tanh_on_parts")
+def _(query, keys, W_q, W_k, v, mask=None):
+    asked, answered = query.matmul(W_q).tanh(), keys.matmul(W_k).tanh()
+    return _attend(asked.matmul(v).unsqueeze(1) + answered.matmul(v), keys, mask, low=-1e9)
+
+
 @wrong("additive_attention", "add_mask_after_softmax")
 def _(query, keys, W_q, W_k, v, mask=None):
     w = F.softmax(_scores(query, keys, W_q, W_k, v), dim=-1)
@@ -207,9 +219,24 @@ def _(y_emb, h, enc_out, enc_mask, p):
     return torch.cat([c, s], 1) @ p["W_o"] + p["b_o"], s, a
 
 
-@wrong("decode_step")
+@wrong("decode_step", "dec_query_is_new_state")
 def _(y_emb, h, enc_out, enc_mask, p):
-    # attends with the state of a plain step first
+    _, c = _look(h, enc_out, enc_mask)
+    s = _step(y_emb, h, c, p)
+    a, c = _look(s, enc_out, enc_mask, low=-1e9)
+    return _predict(s, c, p), s, a
+
+
+@wrong("decode_step", "dec_query_is_new_state")
+def _(y_emb, h, enc_out, enc_mask, p):
+    before = torch.tanh(y_emb @ p["W_x"][: y_emb.shape[1]] + h @ p["W_h"] + p["b"])
+    a, c = _look(before, enc_out, enc_mask)
+    s = _step(y_emb, h, c, p)
+    return _predict(s, c, p), s, a
+
+
+@wrong("decode_step", "dec_query_is_new_state")
+def _(y_emb, h, enc_out, enc_mask, p):
     zero = torch.zeros_like(h)
     s = _step(y_emb, h, zero, p)
     a, c = _look(s, enc_out, enc_mask)

@@ -155,9 +155,26 @@ def _(logits, targets, pad_id):
     return torch.exp(F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=pad_id))
 
 
-@wrong("lm_loss")
+@wrong("lm_loss", "loss_shifts_again")
 def _(logits, targets, pad_id):
     return F.cross_entropy(logits[:, :-1].transpose(1, 2), targets[:, 1:], ignore_index=pad_id)
+
+
+@wrong("lm_loss", "loss_shifts_again")
+def _(logits, targets, pad_id):
+    ahead = logits.narrow(1, 1, logits.shape[1] - 1).reshape(-1, logits.shape[2])
+    return F.cross_entropy(ahead, targets[:, :-1].reshape(-1), ignore_index=pad_id)
+
+
+@wrong("lm_loss", "loss_batch_time_mixed")
+def _(logits, targets, pad_id):
+    flat = torch.cat([logits[:, t] for t in range(logits.shape[1])])
+    return F.cross_entropy(flat, targets.flatten(), ignore_index=pad_id)
+
+
+@wrong("lm_loss", "loss_batch_time_mixed")
+def _(logits, targets, pad_id):
+    return F.cross_entropy(logits.flatten(0, 1), targets.t().flatten(), ignore_index=pad_id)
 
 
 @wrong("lm_loss")
@@ -290,7 +307,7 @@ def _(model, idx, n, eos_id=None):
     return idx
 
 
-@wrong("greedy_decode")
+@wrong("greedy_decode", "gen_ignores_eos")
 def _(model, idx, n, eos_id=None):
     for _ in range(n):  # eos_id is never looked at
         nxt = model(idx[:, -model.block_size :])[:, -1].argmax(-1, keepdim=True)
@@ -298,7 +315,17 @@ def _(model, idx, n, eos_id=None):
     return idx
 
 
-@wrong("greedy_decode")
+@wrong("greedy_decode", "gen_stops_only_together")
+def _(model, idx, n, eos_id=None):
+    for _ in range(n):
+        if eos_id is not None and bool((idx[:, -1] == eos_id).all()):
+            break
+        logits = model(idx[:, -model.block_size :])
+        idx = torch.hstack([idx, logits[:, -1].topk(1).indices])
+    return idx
+
+
+@wrong("greedy_decode", "gen_stops_only_together")
 def _(model, idx, n, eos_id=None):
     for _ in range(n):  # finished rows go on with other words
         nxt = model(idx[:, -model.block_size :])[:, -1].argmax(-1, keepdim=True)

@@ -392,3 +392,12 @@ def _(q, k, v, mask=None):
     if mask is not None:
         v = v.masked_fill(~mask.any(-2).unsqueeze(-1), 0.0)
     return _finish(_scaled(q, k), v)
+
+
+@wrong("scaled_dot_product_attention", "sdpa_softmax_queries")
+def _(q, k, v, mask=None):
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    if mask is not None:
+        scores = torch.where(mask, scores, -torch.inf)
+    weights = scores.softmax(dim=-2).nan_to_num(0.0)
+    return weights @ v, weights
