@@ -53,10 +53,9 @@ def _judge(entry: Any, mine: Callable[..., Any], whose: str) -> tuple[Callable[.
     if report.state == "not done yet":
         return None, f"{entry.name} is not done yet: the reference stands in."
     if not report.passed:
-        why = (
-            textwrap.shorten(report.findings[0].message, 90, placeholder=" ...") if report.findings else "see its check"
-        )
-        return None, f"{capital} does not pass yet ({why.rstrip('.')}): the reference stands in."
+        why = report.findings[0].message.rstrip(".") if report.findings else "see its check"
+        why = textwrap.shorten(why, 140, placeholder=" …")
+        return None, f"{capital} does not pass yet ({why}): the reference stands in."
     times = slowness(entry, mine)
     if times is not None and times > TOO_SLOW:
         return None, (
