@@ -289,16 +289,16 @@ scores = translation_scores(model, corpus)
 board = scoreboard.load("02")
 board.add(scoreboard.line("additive attention", scores, n_parameters(model), history))
 display(board)
-without = statistics.median(run[5] for run in measured.load("scoreboard")["lines"][0]["exact_match"])
+# The fixed vector's median over the authors' three seeds, for each number of dates.
+without = [
+    statistics.median(runs) for runs in zip(*measured.load("scoreboard")["lines"][0]["exact_match"], strict=True)
+]
 display(
     plots.lines(
         list(scores.exact_match),
         {
             "additive attention": list(scores.exact_match.values()),
-            "fixed context vector (notebook 01)": [
-                statistics.median(values)
-                for values in zip(*measured.load("scoreboard")["lines"][0]["exact_match"], strict=True)
-            ],
+            "fixed context vector (notebook 01)": without,
         },
         xlabel="dates in the sentence (training: 1 to 6)",
         ylabel="exact match",
@@ -310,7 +310,7 @@ claim(
     "exact match is at least 0.95 at every length seen in training",
     min(scores.exact_match[n] for n in range(1, 7)) >= 0.95,
 )
-claim("at six dates attention is at least 0.9 above the fixed vector", scores.exact_match[6] - without >= 0.9)
+claim("at six dates attention is at least 0.9 above the fixed vector", scores.exact_match[6] - without[5] >= 0.9)
 claim("at eight dates, beyond training, exact match is below 0.1", scores.exact_match[8] < 0.1)
 
 # %% [markdown]

@@ -393,6 +393,9 @@ display(
         digits=2,
     )
 )
+recalled = {
+    name: measured.spread([run[2] for run in runs]) for name, runs in measured.load("recall")["accuracy"].items()
+}
 display(
     plots.table(
         [
@@ -401,21 +404,21 @@ display(
                 "sequence (one dimension)",
                 "T",
                 "k",
-                measured.spread([run[2] for run in measured.load("recall")["accuracy"]["LSTM"]]),
+                recalled["LSTM"],
             ),
             (
                 "CNN",
                 "grid (any dimension)",
                 "layers",
                 "log k with dilation, k without",
-                measured.spread([run[2] for run in measured.load("recall")["accuracy"]["dilated CNN"]]),
+                recalled["dilated CNN"],
             ),
             (
                 "self-attention",
                 "set",
                 "1",
                 "1",
-                measured.spread([run[2] for run in measured.load("recall")["accuracy"]["attention"]]),
+                recalled["attention"],
             ),
         ],
         header=(
