@@ -48,10 +48,11 @@ class DecoderBlock(nn.Module):
         d_ff: int,
         dropout: float = 0.0,
         attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
+        cross_attention: Callable[[int, int], nn.Module] | None = None,
     ):
         super().__init__()
         self.ln1, self.ln2, self.ln3 = (nn.LayerNorm(d_model) for _ in range(3))
-        self.attn, self.cross = attention(d_model, n_heads), attention(d_model, n_heads)
+        self.attn, self.cross = attention(d_model, n_heads), (cross_attention or attention)(d_model, n_heads)
         self.ff1, self.ff2 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)
         self.drop = nn.Dropout(dropout)
 
@@ -65,6 +66,20 @@ class DecoderBlock(nn.Module):
         x = x + self.drop(self.attn(self.ln1(x), mask=mask))
         x = x + self.drop(self.cross(self.ln2(x), memory, mask=memory_mask))
         return x + self.drop(self.ff2(F.relu(self.ff1(self.ln3(x)))))
+
+
+class WithMask(nn.Module):
+    """A block that looks its mask up, so that it can be called with x alone, however the blocks are stacked.
+
+    masks: a dict shared by the blocks of a stack, whose entry "now" is the mask of the present call.
+    """
+
+    def __init__(self, block: nn.Module, masks: dict[str, Bool[Tensor, "..."] | None]):
+        super().__init__()
+        self.block, self.masks = block, masks
+
+    def forward(self, x: Float[Tensor, "B T d_model"]) -> Float[Tensor, "B T d_model"]:
+        return self.block(x, self.masks["now"])
 
 
 class Stack(nn.Module):
@@ -90,8 +105,9 @@ def build_encoder(make_layer: Callable[[], nn.Module], n_layers: int) -> nn.Modu
 class TransformerTranslator(nn.Module):
     """Encoder and decoder of Transformer blocks, with the interface of the translators in `seq2seq`.
 
-    make_block(d_model, n_heads, d_ff) makes the encoder's blocks, attention(d_model, n_heads) the attentions of the
-    decoder. Source: Vaswani et al. 2017, section 3, with norms as in `TransformerBlock`.
+    make_block(d_model, n_heads, d_ff) makes the encoder's blocks, stack(make_layer, n_layers) puts them together,
+    attention(d_model, n_heads) is the decoder's self-attention. The cross-attention is the course's own, because it
+    keeps its weights to be looked at. Source: Vaswani et al. 2017, section 3, with norms as in `TransformerBlock`.
     """
 
     def __init__(
@@ -103,6 +119,7 @@ class TransformerTranslator(nn.Module):
         n_layers: int = 1,
         *,
         make_block: Callable[[int, int, int], nn.Module] = TransformerBlock,
+        stack: Callable[[Callable[[], nn.Module], int], nn.Module] = build_encoder,
         attention: Callable[[int, int], nn.Module] = MultiHeadAttention,
         shift: Callable[[Tensor, int], Tensor] = shift_right,
     ):
@@ -112,8 +129,14 @@ class TransformerTranslator(nn.Module):
         for emb in (self.source_emb, self.target_emb):
             nn.init.normal_(emb.weight, std=d_model**-0.5)  # multiplied by √d_model again
         d_ff = 2 * d_model
-        self.encoder = build_encoder(lambda: make_block(d_model, n_heads, d_ff), n_layers)
-        self.decoder = Stack([DecoderBlock(d_model, n_heads, d_ff, attention=attention) for _ in range(n_layers)])
+        self.masks = {"now": None}
+        self.encoder = stack(lambda: WithMask(make_block(d_model, n_heads, d_ff), self.masks), n_layers)
+        self.decoder = Stack(
+            [
+                DecoderBlock(d_model, n_heads, d_ff, attention=attention, cross_attention=MultiHeadAttention)
+                for _ in range(n_layers)
+            ]
+        )
         self.encoder_norm, self.decoder_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.out = nn.Linear(d_model, target_size)
 
@@ -124,7 +147,8 @@ class TransformerTranslator(nn.Module):
     def encode(self, batch: Batch) -> Memory:
         """The state of every source word, and the mask of the real ones."""
         mask = batch.source_mask[:, None, None, :]
-        x = self.encoder(self._embed(self.source_emb, batch.source), mask)
+        self.masks["now"] = mask
+        x = self.encoder(self._embed(self.source_emb, batch.source))
         return self.encoder_norm(x), mask
 
     def decode(self, words: Int[Tensor, "B Tt"], memory: Memory) -> Float[Tensor, "B Tt V"]:

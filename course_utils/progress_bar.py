@@ -57,11 +57,18 @@ class ProgressBar:
         text = f"{self.label}: step {step:,} of {self.steps:,}, loss {loss:.3f}, about {left:.0f} s left"
         self.handle.update(_Line(text, step, self.steps, False))
 
-    def close(self, loss: float, *, finished: bool = True, time_limit: float = 0.0) -> None:
+    def close(
+        self, loss: float, *, finished: bool = True, time_limit: float = 0.0, diverged: bool = False, step: int = 0
+    ) -> None:
         """Leave one line that stays."""
         took = time.monotonic() - self.started
         text = f"{self.label}: {self.steps:,} steps in {took:.0f} s, final loss {loss:.3f}"
-        if not finished:
+        if diverged:
+            text = (
+                f"{self.label}: stopped after {step:,} of {self.steps:,} steps, because the loss is no longer a finite "
+                "number."
+            )
+        elif not finished:
             text = (
                 f"{self.label}: stopped at the time limit of {time_limit:.0f} s before all {self.steps:,} steps were "
                 f"done; final loss {loss:.3f}. Results below are those of an unfinished model."

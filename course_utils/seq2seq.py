@@ -39,7 +39,7 @@ class Encoder(nn.Module):
         if bool((lengths == source.shape[1]).all()):
             states, (h, _) = self.lstm(emb)
         else:
-            packed = pack_padded_sequence(emb, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            packed = pack_padded_sequence(emb, lengths, batch_first=True, enforce_sorted=False)
             packed_states, (h, _) = self.lstm(packed)
             states, _ = pad_packed_sequence(packed_states, batch_first=True, total_length=source.shape[1])
         # h is (direction, B, d/2): forward after the last word, backward after the first.
@@ -124,8 +124,7 @@ class AttentionTranslator(nn.Module):
     def encode(self, batch: Batch) -> Memory:
         """What the decoder may read: the state of every source word, the summary, and which words are real."""
         keys, summary = self.encoder(batch.source, batch.source_lengths)
-        mask = batch.source_mask
-        return keys, summary, None if bool(mask.all()) else mask
+        return keys, summary, None if batch.all_full else batch.source_mask
 
     def decode_with_weights(
         self, words: Int[Tensor, "B Tt"], memory: Memory

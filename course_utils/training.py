@@ -12,17 +12,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import mode
+from .device import choose_device, to_device
 from .progress_bar import ProgressBar
 
 
 @dataclass
 class History:
-    """What a training run leaves behind: the loss of each step, steps and seconds used, measurements on the way."""
+    """What a training run leaves behind: the loss of each step, steps and seconds used, measurements on the way.
+
+    finished is False if the time limit, or a loss that was no longer finite (diverged), ended it early.
+    """
 
     losses: list[float] = field(default_factory=list)
     measured: list[tuple[int, object]] = field(default_factory=list)
     seconds: float = 0.0
     finished: bool = True
+    diverged: bool = False
 
     @property
     def steps(self) -> int:
@@ -89,17 +94,24 @@ def train(
     *,
     lr: float = 4e-3,
     warmup: int = 50,
-    clip: float = 1.0,
+    clip: float | None = 1.0,
     label: str = "training",
     measure: Callable[[nn.Module], object] | None = None,
     measure_every: int = 0,
     time_limit: float = 600.0,
+    schedule: Callable[[int], float] | None = None,
+    betas: tuple[float, float] = (0.9, 0.999),
+    weight_decay: float = 0.0,
+    device: str | torch.device | None = None,
 ) -> History:
     """Train with Adam for a fixed number of steps, with a progress bar.
 
-    loss_of(model, batch) is a scalar tensor. `measure(model)` runs at step 0 and then every `measure_every` steps and
-    at the end, in eval mode and without gradients. `time_limit` (seconds) only aborts, with a message: no result of
-    the course depends on how fast a machine is. The model is left in eval mode.
+    loss_of(model, batch) is a scalar tensor. schedule(step) is the factor on the learning rate at step 0, 1, …, by
+    default a warm-up and then a cosine; clip limits the norm of all gradients together (None: not at all);
+    weight_decay is AdamW's. `measure(model)` runs at step 0 and then every `measure_every` steps and at the end, in
+    eval mode and without gradients. Training stops early in two cases, and says so: after `time_limit` seconds (no
+    result of the course depends on how fast a machine is), and when the loss is no longer a finite number.
+    The device is chosen by `choose_device`. Afterwards the model is on the CPU again, in eval mode.
     Raises ValueError for fewer than one step, a model without parameters, or a loss that does not reach them.
     """
     if steps < 1:
@@ -109,38 +121,52 @@ def train(
         raise ValueError(f"model: {type(model).__name__} has no parameter to train")
     steps = mode.steps(steps)
     history = History()
-    optimizer = torch.optim.Adam(parameters, lr=lr)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: cosine_with_warmup(s, steps, warmup))
+    device = choose_device(device)
+    model.to(device)
+    optimizer = torch.optim.AdamW(parameters, lr=lr, betas=betas, weight_decay=weight_decay)
+    factor = schedule or (lambda step: cosine_with_warmup(step, steps, warmup))
+    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
     bar = ProgressBar(steps, label)
     started = time.monotonic()
 
     def take_measure(step: int) -> None:
         if measure is not None:
-            model.eval()
+            model.cpu().eval()  # what measures brings its own data, which is on the CPU
             with torch.no_grad():
                 history.measured.append((step, measure(model)))
+            model.to(device)
         model.train()
 
     take_measure(0)
     for step in range(1, steps + 1):
-        loss = loss_of(model, next(batches))
+        loss = loss_of(model, to_device(next(batches), device))
         if step == 1 and not (isinstance(loss, Tensor) and loss.requires_grad):
             raise ValueError(
                 "loss_of: the loss does not depend on the model's parameters (detached, or .item() was called)"
             )
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(parameters, clip)
+        if clip is not None:
+            nn.utils.clip_grad_norm_(parameters, clip)
         optimizer.step()
-        schedule.step()
+        scheduler.step()
         history.losses.append(loss.item())
         if measure_every and (step % measure_every == 0 or step == steps):
             take_measure(step)
         history.seconds = time.monotonic() - started
         bar.update(step, history.losses[-1])
+        if not math.isfinite(history.losses[-1]):
+            history.finished, history.diverged = False, True
+            break
         if history.seconds > time_limit and step < steps:
             history.finished = False
             break
-    bar.close(history.final_loss, finished=history.finished, time_limit=time_limit)
-    model.eval()
+    bar.close(
+        history.final_loss,
+        finished=history.finished,
+        time_limit=time_limit,
+        diverged=history.diverged,
+        step=history.steps,
+    )
+    model.cpu().eval()
     return history

@@ -4,6 +4,7 @@ B sentences, T positions, V symbols, d_model features.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -70,7 +71,9 @@ class LanguageModel(nn.Module):
 
     positions: "learned", "sinusoidal", "rope", "alibi" or "none". mask(T) says who may see whom; None lets everybody
     see everything, which is the mistake of notebook 04. Only learned positions end at block_size; the others run on.
-    attention replaces the attention of the blocks; with "rope" and "alibi", which live in there, it is a ValueError.
+    attention replaces the attention of the blocks, make_block(d_model, n_heads, d_ff) the blocks themselves. With
+    "rope" and "alibi", which live in the attention, either is a ValueError, and so are both together.
+    final_norm=False leaves out the last norm, which blocks that end in one of their own do not need.
     """
 
     POSITIONS: ClassVar = ("learned", "sinusoidal", "rope", "alibi", "none")
@@ -86,6 +89,8 @@ class LanguageModel(nn.Module):
         positions: str = "learned",
         mask: Callable[[int], Tensor] | None = causal_mask,
         attention: Callable[[int, int], nn.Module] | None = None,
+        make_block: Callable[[int, int, int], nn.Module] | None = None,
+        final_norm: bool = True,
     ):
         super().__init__()
         if positions not in self.POSITIONS:
@@ -97,14 +102,18 @@ class LanguageModel(nn.Module):
                 f"attention: with positions={positions!r}, {placing[positions].__name__} is what knows the positions; "
                 "leave attention out, or choose other positions"
             )
+        if make_block is not None and (attention is not None or positions in placing):
+            other = "attention" if attention is not None else f"positions={positions!r}"
+            raise ValueError(
+                f"make_block: blocks made by it have their own attention, and {other} would have no effect"
+            )
         attention = attention or placing.get(positions, FusedMultiHeadAttention)
+        make_block = make_block or partial(TransformerBlock, attention=attention)
         self.emb = nn.Embedding(vocab, d_model)
         nn.init.normal_(self.emb.weight, std=0.1)
         self.learned = LearnedPositions(block_size, d_model) if positions == "learned" else None
-        self.blocks = nn.ModuleList(
-            TransformerBlock(d_model, n_heads, 4 * d_model, attention=attention) for _ in range(n_layers)
-        )
-        self.norm = nn.LayerNorm(d_model)
+        self.blocks = nn.ModuleList(make_block(d_model, n_heads, 4 * d_model) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model) if final_norm else nn.Identity()
         self.head = nn.Linear(d_model, vocab, bias=False)
         self.head.weight = self.emb.weight
 
@@ -125,7 +134,7 @@ class LanguageModel(nn.Module):
             x = x + 0.1 * sinusoidal_positions(start + T, x.shape[-1])[start:].to(x)
         mask = None if self.mask is None else self.mask(start + T)[start:].to(idx.device)
         for i, block in enumerate(self.blocks):
-            x = block(x, mask, None if caches is None else caches[i])
+            x = block(x, mask) if caches is None else block(x, mask, caches[i])
         return self.head(self.norm(x))
 
 

@@ -100,7 +100,35 @@ def test_cross_attention_weights_are_one_distribution_for_each_word(corpus):
 @torch.no_grad()
 def test_the_attention_that_is_given_is_used(corpus):
     plain, fused = make(corpus), make(corpus, FusedMultiHeadAttention)
-    assert isinstance(fused.decoder.layers[0].cross, FusedMultiHeadAttention)
+    assert isinstance(fused.decoder.layers[0].attn, FusedMultiHeadAttention)
+    assert not isinstance(fused.decoder.layers[0].cross, FusedMultiHeadAttention), "whose weights nobody could see"
     fused.load_state_dict(plain.state_dict())
     batch = make_batch(corpus.test[2][:3], corpus)
     torch.testing.assert_close(plain(batch), fused(batch), atol=1e-5, rtol=1e-5)
+
+
+class Mine(nn.Module):
+    """An encoder block of a reader's own, whose stack takes x and nothing else."""
+
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.block = TransformerBlock(d_model, n_heads, d_ff)
+
+    def forward(self, x, mask=None):
+        assert mask is not None, "the padding of the source must be hidden"
+        return self.block(x, mask)
+
+
+@torch.no_grad()
+def test_blocks_and_stack_of_a_reader_are_used_and_get_the_mask(corpus):
+    def stack(make_layer, n_layers):
+        return nn.Sequential(*(make_layer() for _ in range(n_layers)))
+
+    seed_everything(0)
+    model = TransformerTranslator(
+        len(corpus.source_vocab), len(corpus.target_vocab), 16, 2, 2, make_block=Mine, stack=stack
+    ).eval()
+    short, long = corpus.test[1][0], corpus.test[2][0]
+    alone, beside = make_batch([short], corpus), make_batch([short, long], corpus)
+    n = alone.target.shape[1]
+    torch.testing.assert_close(model(alone)[0], model(beside)[0, :n], atol=1e-5, rtol=1e-5)

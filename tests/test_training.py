@@ -147,20 +147,65 @@ def test_gradients_are_clipped():
 
     def longest_gradient(clip):
         model, found = nn.Linear(3, 1), []
-        optimizer_step = torch.optim.Adam.step
+        optimizer_step = torch.optim.AdamW.step
 
         def step(self, *arguments, **options):
             found.append(torch.cat([p.grad.flatten() for p in model.parameters()]).norm().item())
             return optimizer_step(self, *arguments, **options)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(torch.optim.Adam, "step", step)
+            patch.setattr(torch.optim.AdamW, "step", step)
             run(6, model=model, clip=clip, loss_of=lambda m, b: 1e4 * squared_error(m, b))
         assert len(found) == 6
         return max(found)
 
     assert longest_gradient(0.5) == pytest.approx(0.5, rel=1e-4)
     assert longest_gradient(1e9) > 100
+
+
+def test_gradients_are_left_alone_without_clip():
+    model = nn.Linear(3, 1)
+    run(1, model=model, clip=None, loss_of=lambda m, b: 1e4 * squared_error(m, b))
+    assert torch.cat([p.grad.flatten() for p in model.parameters()]).norm() > 100
+
+
+def test_a_schedule_of_ones_own_and_the_betas_reach_the_optimizer(monkeypatch):
+    rates, betas = [], []
+    optimizer_step = torch.optim.AdamW.step
+
+    def step(self, *arguments, **options):
+        rates.append(self.param_groups[0]["lr"])
+        betas.append(self.param_groups[0]["betas"])
+        return optimizer_step(self, *arguments, **options)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", step)
+    run(3, lr=2.0, schedule=lambda step: 1 / (step + 1), betas=(0.5, 0.6))
+    assert rates == pytest.approx([2.0, 1.0, 2 / 3]) and betas == [(0.5, 0.6)] * 3
+
+
+def test_weights_decay_only_if_asked():
+    sizes = {}
+    for decay in (0.0, 0.5):
+        seed_everything(0)
+        model = nn.Linear(3, 1)
+        run(20, model=model, lr=0.05, weight_decay=decay, loss_of=lambda m, b: 0 * squared_error(m, b))
+        sizes[decay] = model.weight.norm().item()
+    assert sizes[0.5] < sizes[0.0]
+
+
+def test_a_loss_that_is_no_number_ends_the_run_with_a_message(capsys):
+    calls = []
+
+    def loss_of(model, batch):
+        calls.append(1)
+        return squared_error(model, batch) * (float("nan") if len(calls) == 3 else 1)
+
+    model, history = run(10, loss_of=loss_of, label="hot model")
+    assert history.diverged and not history.finished and history.steps == 3
+    assert "hot model: stopped after 3 of 10 steps, because the loss is no longer a finite number." in (
+        capsys.readouterr().out
+    )
+    assert not model.training
 
 
 def test_gradients_do_not_add_up_over_the_steps():

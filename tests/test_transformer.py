@@ -251,3 +251,29 @@ def test_a_model_works_on_another_device(positions):
     idx = torch.empty(2, 5, dtype=torch.long, device="meta")
     caches = model.new_caches()
     assert model(idx).device.type == model(idx, caches).device.type == model(idx[:, :1], caches).device.type == "meta"
+
+
+@torch.no_grad()
+def test_blocks_of_a_reader_stand_in_the_model():
+    class Mine(TransformerBlock):
+        """No cache, no keyword beyond the course's signature."""
+
+        def forward(self, x, mask=None):
+            assert mask is not None
+            return super().forward(x, mask)
+
+    torch.manual_seed(0)
+    model = LanguageModel(9, 16, 3, 2, make_block=Mine)
+    assert [type(block) for block in model.blocks] == [Mine] * 3 and model.blocks[0].ff1.out_features == 64
+    plain = LanguageModel(9, 16, 3, 2)
+    plain.load_state_dict(model.state_dict())
+    idx = torch.randint(9, (2, 7))
+    torch.testing.assert_close(model(idx), plain(idx))
+    bare = LanguageModel(9, 16, 1, 2, final_norm=False)
+    assert isinstance(bare.norm, torch.nn.Identity)
+
+
+@pytest.mark.parametrize("also", [{"attention": MultiHeadAttention}, {"positions": "rope"}])
+def test_two_ways_to_choose_the_attention_are_an_error(also):
+    with pytest.raises(ValueError, match="make_block: blocks made by it have their own attention"):
+        LanguageModel(9, 16, make_block=TransformerBlock, **also)

@@ -24,7 +24,10 @@ def pad(rows: Sequence[Sequence[int]], pad_id: int = Vocab.pad_id) -> tuple[Tens
 
 @dataclass(frozen=True)
 class Batch:
-    """Source ids (B, Ts) with their lengths (B), and target ids (B, Tt); every sentence ends in EOS, then padding."""
+    """Source ids (B, Ts) with their lengths (B), and target ids (B, Tt); every sentence ends in EOS, then padding.
+
+    The lengths stay on the CPU wherever the rest goes: torch packs sequences by lengths that it can read there.
+    """
 
     source: Tensor
     source_lengths: Tensor
@@ -33,7 +36,17 @@ class Batch:
     @property
     def source_mask(self) -> Tensor:
         """(B, Ts), True at real source words."""
-        return torch.arange(self.source.shape[1]) < self.source_lengths.unsqueeze(1)
+        mask = torch.arange(self.source.shape[1]) < self.source_lengths.unsqueeze(1)
+        return mask.to(self.source.device)
+
+    @property
+    def all_full(self) -> bool:
+        """True if no source sentence is padded."""
+        return bool((self.source_lengths == self.source.shape[1]).all())
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(self.source.to(device), self.source_lengths, self.target.to(device))
 
     @property
     def target_mask(self) -> Tensor:
