@@ -28,6 +28,7 @@ COMMANDS = {
     "lab": ("open the lessons in JupyterLab; further arguments go to JupyterLab", None),
     "test": ("run the whole test suite; --fast leaves out notebooks and browsers", "test"),
     "build": ("make notebooks/ and solutions/ from lessons/", "author"),
+    "bench": ("measure how fast the course works here: bench checks", "author"),
     "doctor": ("look for problems and say what to do about them", None),
     "reset": ("give back a pristine copy of a notebook and keep yours: reset 01", None),
     "setup": ("only make or repair the environment; --rebuild makes it anew", None),

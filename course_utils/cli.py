@@ -73,6 +73,12 @@ def run_build(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
+def run_bench(options: argparse.Namespace, rest: list[str]) -> int:
+    from course_utils.benchmarks import BENCHMARKS
+
+    return BENCHMARKS[options.benchmark][1](options)
+
+
 def add_lab(command: argparse.ArgumentParser) -> None:
     command.epilog = "Every argument goes to JupyterLab: course lab --no-browser --port=8889"
 
@@ -94,6 +100,14 @@ def add_build(command: argparse.ArgumentParser) -> None:
     command.add_argument("--release", type=Path, metavar="FILE", help="pack what students get into a .zip file")
 
 
+def add_bench(command: argparse.ArgumentParser) -> None:
+    from course_utils.benchmarks import BENCHMARKS
+
+    texts = [f"{name}: {text}" for name, (text, _) in BENCHMARKS.items()]
+    command.add_argument("benchmark", choices=list(BENCHMARKS), help="; ".join(texts))
+    command.add_argument("--repeats", type=int, default=5, metavar="N", help="how often to repeat what is quick (5)")
+
+
 def add_nothing(command: argparse.ArgumentParser) -> None:
     pass
 
@@ -103,6 +117,7 @@ COMMANDS = {
     "lab": ("open the lessons in JupyterLab", add_lab, run_lab, True),
     "test": ("run the whole test suite", add_test, run_test, True),
     "build": ("make notebooks/ and solutions/ from lessons/", add_build, run_build, False),
+    "bench": ("measure how fast the course works here", add_bench, run_bench, False),
     "doctor": ("look for problems and say what to do about them", add_nothing, run_doctor, False),
     "reset": ("give back pristine notebooks and keep yours", add_reset, run_reset, False),
 }

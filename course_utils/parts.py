@@ -264,7 +264,18 @@ TYPICAL: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mean_pool": lambda t: (t.randn(32, 40, 64), t.randint(1, 41, (32,))),
     "generate": _typical_generate,
     "MultiHeadAttention": lambda t: (t.randn(16, 40, 64), None, t.ones(40, 40, dtype=t.bool).tril()),
+    "TransformerBlock": lambda t: (t.randn(16, 40, 64), t.ones(40, 40, dtype=t.bool).tril()),
+    "TiedLM": lambda t: (t.randint(0, 99, (64, 40)),),
+    "patchify": lambda t: (t.randn(64, 1, 28, 28), 7),
+    "ViTEmbedding": lambda t: (t.randn(64, 1, 28, 28),),
+    "vit_pool": lambda t: (t.randn(64, 17, 64),),
 }
 
 # For a class: what it is made with, before it is called with the above.
-TYPICAL_MODULES: dict[str, tuple[Any, ...]] = {"TokenEmbedding": (99, 64), "MultiHeadAttention": (64, 4)}
+TYPICAL_MODULES: dict[str, tuple[Any, ...]] = {
+    "TokenEmbedding": (99, 64),
+    "MultiHeadAttention": (64, 4),
+    "TransformerBlock": (64, 4, 256),
+    "TiedLM": (99, 64),
+    "ViTEmbedding": (28, 7, 1, 64),
+}

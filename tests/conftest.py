@@ -20,6 +20,7 @@ SHAPED = (
     "layers",
     "encoder_decoder",
     "vision",
+    "image_baselines",
     *("recurrent", "attention", "positions", "masks", "multihead", "transformer"),
     *("losses", "decoding", "seq2seq", "baselines", "ngrams", "role_models", "evaluation"),
 )

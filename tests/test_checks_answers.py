@@ -17,7 +17,8 @@ UNLISTED = [w for w in wrong_answers.ALL if not w.misconception]
 
 def label(answer):
     what = answer.function
-    where = what.__name__ if isinstance(what, type) else f"line{what.__code__.co_firstlineno}"
+    named = isinstance(what, type) or (what.__name__.isidentifier() and what.__name__ != "_")
+    where = what.__name__ if named else f"line{what.__code__.co_firstlineno}"
     return f"{answer.exercise}-{getattr(answer, 'misconception', None) or 'own'}-{where}"
 
 

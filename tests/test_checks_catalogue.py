@@ -48,10 +48,11 @@ def test_a_case_is_the_same_for_the_same_seed_and_another_for_another(exercise):
 
 
 def _drawn(call):
-    """Everything that a case draws: tensors, whole numbers, and the weights of a module."""
+    """Everything that a case draws: tensors, whole numbers, the weights of a module, and what a probe needs."""
     numbers = [torch.tensor(v) for v in call.arguments.values() if type(v) is int]
     weights = [] if call.construction is None else list(call.construction.weights.values())
-    return [tensor for _, tensor in leaves(call.arguments)] + numbers + weights
+    probed = {} if call.probe is None else call.probe.params
+    return [tensor for _, tensor in leaves(call.arguments | probed)] + numbers + weights
 
 
 @each_exercise

@@ -120,3 +120,64 @@ def test_a_new_table_is_written_with_its_origin(tmp_path, monkeypatch, capsys):
     assert table["made_by"] == "python -m course_utils.measured.make tiny"
     assert table["what"] == "One number." and table["number"] == 10
     assert make.main(["tyni"]) == 2 and "unknown: tyni; there are: tiny" in capsys.readouterr().out
+
+
+DEPTH = measured.load("depth")
+
+
+def nats_at(name):
+    return [run["nats"] for run in DEPTH["runs"][name]]
+
+
+def test_pre_norm_trains_at_every_depth_and_post_norm_breaks_with_depth():
+    unigram = DEPTH["unigram"][0]
+    assert all(len(runs) == len(make.SEEDS) for runs in DEPTH["runs"].values())
+    for n_blocks in (4, 6, 12, 24):
+        assert max(nats_at(f"{n_blocks} pre-norm")) < unigram - 0.3
+    assert max(nats_at("4 post-norm")) < unigram - 0.3
+    assert max(nats_at("6 post-norm, warm-up")) < unigram - 0.3
+    for stuck in ("6 post-norm", "12 post-norm", "12 post-norm, warm-up", "24 post-norm", "24 post-norm, warm-up"):
+        assert min(nats_at(stuck)) > unigram - 0.15, stuck
+
+
+def test_each_way_of_leaving_something_out_fails_in_its_own_way():
+    for n_blocks in (6, 12, 24):
+        silent = DEPTH["runs"][f"{n_blocks} neither"]
+        assert all(run["likeness"][1] > 0.99 for run in silent)
+        alike = DEPTH["runs"][f"{n_blocks} no residual"]
+        assert all(run["likeness"][1] > 0.95 and run["gradients"][0] > 0.1 for run in alike)
+        assert min(run["nats"] for run in silent + alike) > DEPTH["unigram"][0] - 0.15
+    assert all(run["gradients"][0] < 1e-3 for run in DEPTH["runs"]["12 neither"])
+    assert all(run["first_loss"] > 20 for run in DEPTH["runs"]["12 no norm"])
+
+
+def test_the_feed_forward_network_is_worth_its_place():
+    nats = measured.load("blocks")["nats"]
+    assert max(nats["ReLU, 4 times"]) < min(nats["ReLU, 2 times"])
+    assert max(nats["ReLU, 4 times"]) < min(nats["linear, 4 times as wide"])
+    assert max(nats["linear, 4 times as wide"]) < min(nats["no feed-forward network"])
+
+
+def test_the_auxiliary_loss_evens_the_load_of_experts_out():
+    load = measured.load("blocks")["load"]
+
+    def worst(name):
+        return max(max(layer) / max(min(layer), 1e-9) for run in load[name] for layer in run)
+
+    assert worst("four experts") < worst("four experts, load left alone")
+
+
+def test_larger_models_are_better_on_every_seed():
+    nats = measured.load("sizes")["nats"]
+    for steps in (600, 1800):
+        for small, large in pairwise((8, 16, 32, 64)):
+            assert max(nats[f"{large} wide, {steps} steps"]) < min(nats[f"{small} wide, {steps} steps"])
+    assert all(max(nats[f"64 wide, {steps} steps"]) < 1.72 for steps in (600, 1800)), "better than counting triples"
+
+
+def test_the_transformer_keeps_up_with_attention_within_the_trained_lengths():
+    line = LINES["Transformer"]
+    assert all(min(run[:4]) >= 0.9 for run in line["exact_match"])
+    assert all(run[7] < 0.1 for run in line["exact_match"])
+    assert min(line["alignment"]) >= 0.9
+    assert 0.7 < line["parameters"] / LINES["additive attention"]["parameters"] < 1.4

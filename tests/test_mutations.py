@@ -10,7 +10,20 @@ import properties
 import pytest
 from mutants import mutants
 
-from course_utils import attention, decoding, losses, masks, multihead, positions, recurrent
+from course_utils import (
+    attention,
+    decoding,
+    encoder_decoder,
+    layers,
+    losses,
+    masks,
+    multihead,
+    positions,
+    recurrent,
+    training,
+    transformer,
+    vision,
+)
 
 SIZE = "seq2seq_encode: h = emb.new_zeros(emb.shape[0], W_hh.shape[0]): "
 SOFTENED = "masked_softmax: scores = scores.masked_fill(~mask, float('-inf')).masked_fill(empty, 0.0): "
@@ -27,6 +40,11 @@ SQUARE = "torch.ones(T, T, dtype=torch.bool, device=device)"
 LINEAR = "nn.Linear(d_model, d_model)"
 SPLIT = "x.view(B, T, self.n_heads, d_model // self.n_heads)"
 MERGED = "MultiHeadAttention: return self.W_o(out.transpose(1, 2).flatten(2)): "
+NOAM = "noam_lr: return d_model ** (-0.5) * min(step ** (-0.5), step * warmup ** (-1.5)): "
+MIXTURE = (
+    "attention_rollout: mixed = 0.5 * mean + 0.5 * torch.eye(mean.shape[-1], dtype=mean.dtype, device=mean.device): "
+)
+CLASS_TOKEN = "torch.randn(1, 1, d_model)"
 SCORES = "scaled_dot_product_attention: scores = q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]): "
 
 EQUIVALENT = {
@@ -57,12 +75,23 @@ EQUIVALENT = {
         "two axes change places whichever is named first"
     ),
     MERGED + "[out.transpose(1, 2)] -> [out.transpose(2, 1)]": "two axes change places whichever is named first",
+    "noam_lr: step = max(1, step): [max(1, step)] -> [max(step, 1)]": "either is the larger",
+    NOAM + "[min(step ** (-0.5), step * warmup ** (-1.5))] -> [min(step * warmup ** (-1.5), step ** (-0.5))]": (
+        "either is the smaller"
+    ),
+    MIXTURE + "[-1] -> [-2]": "attention weights of a layer are square",
+    f"ViTEmbedding: self.cls_token = nn.Parameter({CLASS_TOKEN} * 0.02): [{CLASS_TOKEN}] -> [{CLASS_TOKEN}]": (
+        "both arguments are 1"
+    ),
     LAST + "[min(Tk, i + block)] -> [min(i + block, Tk)]": "either is the smaller",
 }
 
 FUNCTIONS = [
     pytest.param(module, name, id=name)
-    for module in (recurrent, attention, positions, masks, multihead, losses, decoding)
+    for module in (
+        *(recurrent, attention, positions, masks, multihead, losses, decoding),
+        *(layers, transformer, encoder_decoder, vision, training),
+    )
     for name in properties.OF
     if getattr(getattr(module, name, None), "__module__", "") == module.__name__
 ]

@@ -379,9 +379,23 @@ def test_library_names_are_imported_from_where_they_are(value):
 
 
 def test_every_typical_size_fits_its_reference():
-    from course_utils import attention, decoding, losses, masks, multihead, positions, recurrent
+    from course_utils import (
+        attention,
+        decoding,
+        encoder_decoder,
+        layers,
+        losses,
+        masks,
+        multihead,
+        positions,
+        recurrent,
+        training,
+        transformer,
+        vision,
+    )
 
     places = (attention, decoding, losses, masks, multihead, positions, recurrent)
+    places += (layers, transformer, encoder_decoder, training, vision)
     for name, make in parts.TYPICAL.items():
         homes = [home for home in places if hasattr(home, name)]
         reference = getattr(homes[0], name)

@@ -14,11 +14,13 @@ sizes unequal, hide keys behind huge values, and say in `shows` what a right ans
 A class is an exercise like a function: its recipe makes the class, its cases also say how the module is made
 (`make`, with random weights from `modules.construction`), and its reference is named in `modules.py`. `properties`
 are the cases for a module into which no weights can be copied. Where a result is random, or only a property can be
-asked for, a case brings its own `compare`.
+asked for, a case brings its own `compare`; where it is a plain number, its `Output` says `number=True`.
 
 Arguments and results cross by value (`values.py`), so that the same cases run on an answer in another process:
 anything with a `call(Call) -> Outcome` is an answer; a call says how a module is made, what it holds and what it is
-fed. A model that a function needs is a `Double` (`doubles.py`). An answer that does not return is ended (`limit.py`).
+fed. A model that a function needs is a `Double` (`doubles.py`). A function that makes a module, or changes one, is
+tried out by a `Probe` (`probes.py`), which runs where the answer runs and returns plain values. An answer that does
+not return is ended (`limit.py`).
 """
 
 from course_utils.checks.exercises import EXERCISES

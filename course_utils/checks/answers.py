@@ -6,21 +6,22 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from course_utils.checks import doubles, limit, modules
+from course_utils.checks import doubles, limit, modules, probes
 from course_utils.checks.limit import DidNotReturnError
 from course_utils.checks.raising import describe_error
-from course_utils.checks.values import Call, Double, Foreign, Inside, Outcome, Raised, leaves
+from course_utils.checks.values import Call, Double, Foreign, Inside, Outcome, Probe, Raised, leaves
 
 MAX_ELEMENTS = 10**6
 MAX_ITEMS = 8
 MAX_PRINTED = 2000
+NUMPY_NUMBERS = (np.float16, np.float32, np.float64, np.int32, np.int64)
 
 
 @dataclass
@@ -70,6 +71,7 @@ class LocalAnswer:
         self, call: Call, seed: int, differentiable: tuple[str, ...] = (), module: nn.Module | None = None
     ) -> _Run:
         given = [{name: _copy(value) for name, value in a.items()} for a in (call.arguments, *call.more)]
+        probe = None if call.probe is None else replace(call.probe, params=_copy(call.probe.params))
         run = _Run(tensors=dict(leaves(given[0])), module=module)
         for name in differentiable:
             if name in run.tensors:
@@ -89,7 +91,7 @@ class LocalAnswer:
                         run.inside = modules.load(run.module, call.construction)
                         stage = "call"
                     function = run.module
-                run.value, *others = [function(*(_build(v) for v in a.values())) for a in given]
+                run.value, *others = [_result(function, a, probe) for a in given]
                 run.more = tuple(others)
         except (KeyboardInterrupt, DidNotReturnError):
             raise
@@ -97,11 +99,10 @@ class LocalAnswer:
             run.error = describe_error(exc, self._function, stage)
         if torch.get_default_dtype() != dtype:
             torch.set_default_dtype(dtype)
-        now = dict(leaves(given[0]))
+        now = dict(leaves(given[0] | ({} if probe is None else probe.params)))
+        before = call.arguments | ({} if probe is None else call.probe.params)
         run.changed = tuple(
-            name
-            for name, before in leaves(call.arguments)
-            if name not in now or not _identical(before, now[name].detach())
+            name for name, old in leaves(before) if name not in now or not _identical(old, now[name].detach())
         )
         return run
 
@@ -123,7 +124,7 @@ class LocalAnswer:
             if outputs and inputs:
                 with torch.inference_mode(False), torch.enable_grad():
                     found = torch.autograd.grad(
-                        outputs, list(inputs.values()), [_cotangent(o) for o in outputs], allow_unused=True
+                        outputs, list(inputs.values()), [cotangent(o) for o in outputs], allow_unused=True
                     )
             gradients = dict(zip(inputs, found, strict=True))
             own = {n.removeprefix(_OWN): g for n, g in gradients.items() if n.startswith(_OWN)}
@@ -146,9 +147,16 @@ def _weights(run: _Run, asked: tuple[str, ...]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in held.items() if tensor is not None} | own
 
 
-def _cotangent(output: Tensor) -> Tensor:
+def cotangent(output: Tensor) -> Tensor:
+    """The weights with which gradients flow back from an output."""
     # Uneven on purpose: equal numbers would cancel in a softmax, whose rows sum to one whatever happens.
     return torch.arange(1, output.numel() + 1, dtype=output.dtype).mul(1.7).sin().reshape(output.shape)
+
+
+def _result(function: Callable[..., Any], arguments: dict[str, Any], probe: Probe | None) -> Any:
+    if probe is not None:
+        return probes.run(function, arguments, probe)
+    return function(*(_build(value) for value in arguments.values()))
 
 
 def _copy(value: Any) -> Any:
@@ -178,7 +186,9 @@ def plain(value: Any, depth: int = 0) -> Any:
     try:
         if isinstance(value, Tensor):
             return _plain_tensor(value)
-        if value is None or type(value) in (bool, int, float, str):
+        if type(value) in NUMPY_NUMBERS:
+            value = value.item()
+        if value is None or type(value) in (bool, int, float, str, Foreign):
             return value
         if isinstance(value, tuple | list):
             items = _items(value)

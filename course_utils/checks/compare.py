@@ -45,6 +45,8 @@ def _error_or_structure(call: Call, outputs: tuple[Output, ...], got: Outcome, w
     if got.error is not None:
         kind = "endless" if got.error.kind == "DidNotReturnError" else "error"
         return Problem(kind, tell_error(got.error, call))
+    if call.probe is not None and isinstance(got.value, Foreign):
+        return Problem("structure", f"Expected {call.probe.returns}, your function returns {describe(got.value)}.")
     return _structure(outputs, got.value, want.value)
 
 
@@ -160,8 +162,9 @@ def _structure(outputs: tuple[Output, ...], got: Any, want: Any) -> Problem | No
         return Problem("structure", f"Expected one result ({names}), your function returns {describe(got)}.")
     for number, (output, received) in enumerate(zip(outputs, as_tuple(got), strict=True)):
         if not isinstance(received, Tensor):
+            kind = "number" if output.number else "tensor"
             return Problem(
-                "structure", f"Expected a tensor as {output.name}, your function returns {describe(received)}.", number
+                "structure", f"Expected a {kind} as {output.name}, your function returns {describe(received)}.", number
             )
     return None
 

@@ -28,6 +28,7 @@ from course_utils.checks.compare import (
 from course_utils.checks.model import Case, Exercise, Misconception
 from course_utils.checks.observe import CaseRun, observed
 from course_utils.checks.report import Finding
+from course_utils.checks.scalars import settled
 from course_utils.checks.values import Answer, Call, Outcome, Raised
 
 MAX_FINDINGS = 4
@@ -64,7 +65,7 @@ def bench(exercise: Exercise, seed: int) -> Bench:
     """The calls and the reference's outcomes; the same for the same seed."""
     calls = [case.call(1000 * seed + number) for number, case in enumerate(exercise.cases)]
     answer = LocalAnswer(exercise.reference)
-    return Bench(exercise, calls, [answer.call(call) for call in calls])
+    return Bench(exercise, calls, [settled(exercise.outputs, answer.call(call)) for call in calls])
 
 
 def explain(at: Bench, answer: Answer, runs: list[CaseRun]) -> list[Finding]:
@@ -106,7 +107,8 @@ def _unique(items: Iterable[Misconception]) -> list[Misconception]:
 
 def _run(function: Callable[..., Any], at: Bench, case: int, forward_only: bool) -> Outcome:
     call = at.calls[case]
-    return LocalAnswer(function).call(call.forward_only() if forward_only else call)
+    outcome = LocalAnswer(function).call(call.forward_only() if forward_only else call)
+    return settled(at.exercise.outputs, outcome)
 
 
 def _whole_explanations(at: Bench, runs: list[CaseRun], failing: list[int]) -> list[Explanation]:
@@ -177,7 +179,7 @@ def _likeness(at: Bench, student: CaseRun, number: int, run: Run) -> int:
     if got.error is not None or other.error is not None:
         return _alike_errors(got.error, other.error)
     if student.case.compare is not None:
-        same = _same_result(student.case, at.calls[number], got, other)
+        same = _same_result(at, number, got, other)
     else:
         loose = loose_positions(student.case, at.calls[number], len(at.exercise.outputs))
         same = _same_but_loose(got.value, other.value, loose, student.case.tolerance)
@@ -197,11 +199,13 @@ def _alike_errors(a: Raised | None, b: Raised | None) -> int:
     return 2 if same_error(a, b) else 1
 
 
-def _same_result(case: Case, call: Call, a: Outcome, b: Outcome) -> bool:
+def _same_result(at: Bench, number: int, a: Outcome, b: Outcome) -> bool:
     """The same by the case's own comparison; where that does not apply, the same values."""
-    if not same_form(a.value, b.value):
+    first, second = as_tuple(a.value), as_tuple(b.value)
+    count = len(at.exercise.outputs)
+    if not len(first) == len(second) == count or not all(map(same_form, first, second)):
         return same_values(a.value, b.value)
-    return not case.compare(call, a, b)
+    return not at.exercise.cases[number].compare(at.calls[number], a, b)
 
 
 def _same_but_loose(a: Any, b: Any, loose: tuple[Tensor | None, ...], tolerance: float | None) -> bool:

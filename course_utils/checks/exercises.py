@@ -2,23 +2,34 @@
 
 from course_utils.checks import (
     additive,
+    block,
     decoder,
     decoder_mask,
     decoding,
     dot_product,
+    dropout,
     embedding,
     encoder,
+    feed_forward,
     gated,
+    layer_norm,
+    learning_rate,
     loss,
     masks,
     multihead,
+    patches,
     pooling,
     recurrent,
     rope,
     sampling,
     self_attention,
     sinusoids,
+    stack,
     teacher_forcing,
+    tied,
+    train_step,
+    vit_embedding,
+    vit_pool,
 )
 from course_utils.checks.model import Exercise
 
@@ -42,6 +53,17 @@ _ALL: tuple[Exercise, ...] = (
     pooling.MEAN_POOL,
     sampling.GENERATE,
     multihead.MULTI_HEAD_ATTENTION,
+    layer_norm.LAYER_NORM,
+    feed_forward.FEED_FORWARD,
+    dropout.DROPOUT,
+    block.TRANSFORMER_BLOCK,
+    stack.BUILD_ENCODER,
+    train_step.TRAIN_STEP,
+    learning_rate.NOAM_LR,
+    tied.TIED_LM,
+    patches.PATCHIFY,
+    vit_embedding.VIT_EMBEDDING,
+    vit_pool.VIT_POOL,
 )
 
 EXERCISES: dict[str, Exercise] = {exercise.name: exercise for exercise in _ALL}

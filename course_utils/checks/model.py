@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from course_utils.checks.values import Call, Construction, Outcome
+from course_utils.checks.values import Call, Construction, Outcome, Probe
 
 LEADING_AXES = {0: (), 1: ("batch",), 2: ("batch", "head")}
 
@@ -40,11 +40,15 @@ class Draw:
 
 @dataclass(frozen=True)
 class Output:
-    """One result: its name, the names of its last axes, and whether its rows are attention weights."""
+    """One result: its name, the names of its last axes, and whether its rows are attention weights.
+
+    number: a plain number is asked for; one from numpy, or a tensor without axes, is as good.
+    """
 
     name: str
     axes: tuple[str, ...]
     weights: bool = False
+    number: bool = False
 
     def axis_names(self, rank: int) -> tuple[str, ...]:
         """A name for each axis of a result of this rank."""
@@ -64,6 +68,7 @@ class Case:
     loose: for each output, positions (broadcast) that only have to be finite; None where all are compared.
     keeps_inputs: whether writing to an argument fails this case.
     make: for a class, how the module is made; draws after `build`.
+    probe: how the answer is tried out, where it is not simply called; draws after `build`.
     more: the arguments of further calls of the same module, from those of the first.
     compare: says how an outcome differs from the right one, or from that of a misconception, "" if it does not;
         in place of the comparison number by number (for random answers, and for properties).
@@ -87,6 +92,7 @@ class Case:
     compare: Callable[[Call, Outcome, Outcome], str] | None = None
     must_raise: bool = False
     tolerance: float | None = None
+    probe: Callable[[Draw], Probe] | None = None
 
     def call(self, seed: int) -> Call:
         """The call of this case; the same for the same seed."""
@@ -99,6 +105,7 @@ class Case:
             self.repeat,
             self.make(draw) if self.make else None,
             self.more(arguments) if self.more else (),
+            self.probe(draw) if self.probe else None,
         )
 
 

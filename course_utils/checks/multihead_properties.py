@@ -3,16 +3,11 @@
 import math
 
 import torch
-from torch import Tensor
 
-from course_utils.checks.compare import close, same_form
 from course_utils.checks.model import Case
 from course_utils.checks.multihead_inputs import bare, causal, made, one_sample_each
 from course_utils.checks.values import Call, Outcome
-
-
-def _same(a: Tensor, b: Tensor) -> bool:
-    return bool(close(a, b, 1e-4 * max(1.0, float(b.abs().max()))).all())
+from course_utils.checks.words import ORDER, changed_word, for_each_word, no_future, permuted, reach, repeats, same
 
 
 def _number_of_weights(call: Call, got: Outcome, want: Outcome) -> str:
@@ -25,40 +20,8 @@ def _number_of_weights(call: Call, got: Outcome, want: Outcome) -> str:
     )
 
 
-def _permuted(call: Call, got: Outcome, want: Outcome) -> str:
-    order = _ORDER[: got.value.shape[1]]
-    if _same(got.more[0], got.value[:, order]):
-        return ""
-    return "When the words of a sentence change places, the outputs do not change places with them: heads mix words."
-
-
-_ORDER = torch.tensor([3, 0, 4, 1, 2])
-
-
-def _changed_word(arguments: dict, name: str, word: int, sample: int | None = None) -> dict:
-    x = arguments[name].clone()
-    x[sample if sample is not None else slice(None), word] += 3.0
-    return arguments | {name: x}
-
-
-def _reach(call: Call, got: Outcome, want: Outcome) -> str:
-    for word, other in enumerate(got.more):
-        unmoved = (other - got.value).abs().amax((0, 2)) < 1e-6
-        if unmoved.any():
-            place = int(unmoved.nonzero()[0])
-            return f"Without a mask every word reaches every word; changing word {word} does not change output {place}."
-    return ""
-
-
-def _no_future(call: Call, got: Outcome, want: Outcome) -> str:
-    for word, other in enumerate(got.more, 1):
-        if not _same(other[:, :word], got.value[:, :word]):
-            return f"Under a causal mask, changing word {word} changes an output before it."
-    return ""
-
-
 def _no_hidden(call: Call, got: Outcome, want: Outcome) -> str:
-    return "" if _same(got.more[0], got.value) else "Words that the mask hides in a sample still change its output."
+    return "" if same(got.more[0], got.value) else "Words that the mask hides in a sample still change its output."
 
 
 def _hidden_changed(arguments: dict) -> tuple[dict, ...]:
@@ -68,42 +31,33 @@ def _hidden_changed(arguments: dict) -> tuple[dict, ...]:
 
 def _samples(call: Call, got: Outcome, want: Outcome) -> str:
     keys, query, both = got.more
-    if _same(keys[1], got.value[1]):
+    if same(keys[1], got.value[1]):
         return "Changing x_kv does not change the output."
-    if _same(query[1], got.value[1]):
+    if same(query[1], got.value[1]):
         return "Changing x_q does not change the output."
-    return "" if _same(both[0], got.value[0]) else "Changing one sample changes the output of another."
-
-
-def _for_each_word(first: int):
-    return lambda a: tuple(_changed_word(a, "x_q", word) for word in range(first, a["x_q"].shape[1]))
+    return "" if same(both[0], got.value[0]) else "Changing one sample changes the output of another."
 
 
 PROPERTIES = (
     Case("the number of weights", "four layers from d_model to d_model, with biases", 1,
          lambda d: {"x_q": d.normal(2, 5, 8)}, make=made(8, 4), compare=_number_of_weights),
     Case("words change places", "the outputs change places with the words", 2, lambda d: {"x_q": d.normal(2, 5, 8)},
-         make=bare(8, 4), more=lambda a: ({"x_q": a["x_q"][:, _ORDER]},), compare=_permuted),
+         make=bare(8, 4), more=lambda a: ({"x_q": a["x_q"][:, ORDER]},), compare=permuted),
     Case("every word reaches every word", "without a mask nothing is hidden", 1, lambda d: {"x_q": d.normal(2, 4, 8)},
-         make=bare(8, 4), more=_for_each_word(0), compare=_reach),
+         make=bare(8, 4), more=for_each_word("x_q", 0), compare=reach),
     Case("a causal mask (Tq, Tk)", "no head sees a later word", 2,
          lambda d: {"x_q": d.normal(2, 5, 6), "x_kv": None, "mask": causal(5)}, make=bare(6, 2),
-         more=_for_each_word(1), compare=_no_future),
+         more=for_each_word("x_q", 1), compare=no_future),
     Case("a mask for each sample (B, Tq, Tk)", "the mask of a sample is used in all of its heads", 1,
          one_sample_each, make=bare(12, 3), more=_hidden_changed, compare=_no_hidden),
     Case("cross-attention", "x_q asks, x_kv answers, samples stay apart", 1,
          lambda d: {"x_q": d.normal(2, 3, 10), "x_kv": d.normal(2, 6, 10)}, make=bare(10, 2),
-         more=lambda a: (_changed_word(a, "x_kv", 0), _changed_word(a, "x_q", slice(None)),
-                         _changed_word(_changed_word(a, "x_kv", 1, sample=1), "x_q", 0, sample=1)),
+         more=lambda a: (changed_word(a, "x_kv", 0), changed_word(a, "x_q", slice(None)),
+                         changed_word(changed_word(a, "x_kv", 1, sample=1), "x_q", 0, sample=1)),
          compare=_samples),
     Case("gradients, and arguments are kept", "gradients reach all weights; nothing is written to; no randomness", 1,
          lambda d: {"x_q": d.normal(2, 3, 6)}, make=bare(6, 3), gradients_of=("x_q",), repeat=True,
-         keeps_inputs=True, compare=lambda call, got, want: "" if _repeats(got) else "Two calls differ."),
+         keeps_inputs=True, compare=repeats),
     Case("d_model = 10 with 4 heads", "heads share the features evenly: where that is impossible, an error is raised",
          1, lambda d: {"x_q": d.normal(2, 3, 10)}, make=bare(10, 4), must_raise=True),
 )  # fmt: skip
-
-
-def _repeats(got: Outcome) -> bool:
-    second = got.second
-    return second is None or (same_form(second.value, got.value) and _same(second.value, got.value))

@@ -20,6 +20,20 @@ class Double:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """How a function is tried out whose result is no plain value, or whose arguments are changed by it.
+
+    kind: names a function in `probes.py`, which calls the answer and returns plain values.
+    returns: what the answer itself has to return, in words.
+    params: what the probe needs besides the arguments.
+    """
+
+    kind: str
+    returns: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Foreign:
     """Stands for a returned value of a type that no exercise asks for; only its description crosses."""
 
@@ -51,11 +65,15 @@ class Construction:
     reference: names the reference class in `modules.py`; a `copy_from` of the answer gets an instance of it.
     arguments: of the constructor, passed by position.
     weights: by their names in the reference; empty where the answer keeps the weights it was made with.
+    own: what is done to weights that it keeps, whatever their names: "" nothing, else see `modules.OWN`.
+    training: whether it is called in training mode.
     """
 
     reference: str
     arguments: dict[str, Any]
     weights: dict[str, Tensor] = field(default_factory=dict)
+    own: str = ""
+    training: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,7 @@ class Call:
     repeat: call a second time, on fresh copies, to see whether both results agree.
     construction: how a class answer is made; None for a function.
     more: arguments of further calls of the same module, whose results are compared with the first.
+    probe: how the answer is tried out, where it is not simply called with the arguments.
     """
 
     arguments: dict[str, Any]
@@ -76,6 +95,7 @@ class Call:
     repeat: bool = False
     construction: Construction | None = None
     more: tuple[dict[str, Any], ...] = ()
+    probe: Probe | None = None
 
     def forward_only(self) -> "Call":
         """The same call without the second run and without gradients."""
@@ -86,9 +106,10 @@ class Call:
 class Inside:
     """What a module holds, and how weights came into it.
 
-    loaded: "names", "copy_from", or "" where they were not copied.
+    loaded: "names", "copy_from", "parts" (by a `copy_from` of a part), or "" where they were not copied.
     missing: weights of the reference that the module does not have; misfits: those of another shape, with it.
     parameters, buffers: name -> shape; frozen: the names of parameters that do not ask for gradients.
+    aliases: names of parameters whose numbers are those of another one before them.
     """
 
     loaded: str = ""
@@ -97,6 +118,7 @@ class Inside:
     parameters: dict[str, tuple[int, ...]] = field(default_factory=dict)
     buffers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

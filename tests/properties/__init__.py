@@ -90,4 +90,17 @@ def raises(call: Callable[[], object], message: str) -> None:
         raise AssertionError(f"no error, expected {message!r}")
 
 
-from properties import attention, decoding, losses, masks, multihead, positions, recurrent  # noqa: E402, F401
+from properties import (  # noqa: E402, F401
+    attention,
+    blocks,
+    decoding,
+    layers,
+    losses,
+    masks,
+    multihead,
+    positions,
+    recurrent,
+    training,
+    translator,
+    vision,
+)

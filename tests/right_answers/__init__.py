@@ -22,4 +22,14 @@ def right(exercise: str):
     return collect
 
 
-from right_answers import attention, masking, modules, self_attention, sequences  # noqa: E402, F401
+from right_answers import (  # noqa: E402, F401
+    attention,
+    blocks,
+    layers,
+    masking,
+    models,
+    modules,
+    self_attention,
+    sequences,
+    vision,
+)

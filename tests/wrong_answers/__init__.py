@@ -38,4 +38,19 @@ def wrong(exercise: str, misconception: str | None = None):
     return collect
 
 
-from wrong_answers import attention, decoding, dot_product, masking, modules, recurrent, self_attention  # noqa: E402, F401
+from wrong_answers import (  # noqa: E402, F401
+    attention,
+    blocks,
+    decoding,
+    dot_product,
+    layers,
+    masking,
+    models,
+    modules,
+    patches,
+    rates,
+    recurrent,
+    self_attention,
+    training,
+    vision,
+)

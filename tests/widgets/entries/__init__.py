@@ -1,0 +1,1 @@
+"""One module a widget, each with an ENTRY; `registry.py` finds them."""
