@@ -118,6 +118,24 @@ def test_torchs_layer_with_the_weights_of_a_block_is_that_block(block, norm_firs
     assert experiments.torch_encoder_layer(nn.Linear(3, 3), 3, norm_first=True) is None
 
 
+@torch.no_grad()
+def test_a_module_of_a_readers_own_adopts_the_weights_of_a_reference():
+    class Copies(FusedMultiHeadAttention):
+        def copy_from(self, reference):
+            self.load_state_dict(reference.state_dict())
+            self.asked = True
+
+    torch.manual_seed(0)
+    reference, x = TransformerBlock(12, 3, 20), torch.randn(2, 5, 12)
+    for attention in (FusedMultiHeadAttention, MultiHeadAttention, Copies):
+        mine = TransformerBlock(12, 3, 20, attention=attention)
+        assert experiments.adopt(mine, reference)
+        torch.testing.assert_close(mine(x), reference(x), atol=1e-5, rtol=1e-5)
+        assert hasattr(mine.attn, "asked") == (attention is Copies)
+    assert not experiments.adopt(TransformerBlock(12, 3, 20, attention=Packed), reference)
+    assert not experiments.adopt(TransformerBlock(12, 3, 24), reference)
+
+
 class Packed(nn.Module):
     """Attention that keeps its numbers in its own way."""
 

@@ -106,6 +106,25 @@ def test_scaling_saves_the_gradient_at_every_width():
     assert max(shares([table["dead_share"][f"{d} scaled"] for d in (16, 64, 256, 1024)])) < 0.01
 
 
+def test_the_tables_of_images_are_complete():
+    sizes, shuffles, patches, maps = (
+        measured.load(f"image_{name}") for name in ("sizes", "shuffles", "patches", "maps")
+    )
+    seeds = len(make.images.SEEDS)
+    for name in ("ViT", "CNN", "MLP"):
+        assert list(sizes["accuracy"][name]) == [str(n) for n in sizes["sizes"]]
+        assert 100_000 < sizes["parameters"][name] < 110_000, "about the same number of parameters"
+        for runs in [*sizes["accuracy"][name].values(), *(row[name] for row in shuffles["accuracy"].values())]:
+            assert len(runs) == seeds and all(0.1 < share <= 1 for share in runs)
+    assert list(patches["accuracy"]) == ["1", "2", "4", "8"]
+    for part in ("accuracy", "without_positions", "baselines"):
+        assert all(len(runs) == seeds for runs in patches[part].values())
+    for part in ("four_highest", "six_lowest"):
+        assert {name: len(runs) for name, runs in maps[part].items()} == dict.fromkeys(
+            ("raw attention", "rollout", "ink", "chance"), seeds
+        )
+
+
 def test_a_new_table_is_written_with_its_origin(tmp_path, monkeypatch, capsys):
     def tiny() -> dict:
         """One number."""

@@ -3,7 +3,7 @@
 Every function seeds what it makes itself, so that a cell gives the same numbers however often it runs.
 """
 
-from .attention_maps import showing_weights, torch_encoder_layer, translator_maps
+from .attention_maps import adopt, showing_weights, torch_encoder_layer, translator_maps
 from .blocks import BLOCKS, expert_load, held_out_nats, train_blocks
 from .cost import HeadsInALoop, generate_greedily, head_focus, median_seconds, peak_bytes, without_head
 from .depth import VARIANTS, deep_model, gradient_norms, likeness, stream_gradients, train_deep
@@ -34,6 +34,7 @@ __all__ = [
     "HeadsInALoop",
     "LookupStart",
     "accuracy_without",
+    "adopt",
     "copy_capacity",
     "correlation",
     "dead_share",
@@ -51,7 +52,6 @@ __all__ = [
     "ink",
     "layer_seconds",
     "likeness",
-    "stream_gradients",
     "longest_chain",
     "looking_distance",
     "lookup_curve",
@@ -70,6 +70,7 @@ __all__ = [
     "shuffle_patches",
     "shuffled_patches",
     "steps_to",
+    "stream_gradients",
     "torch_encoder_layer",
     "train_blocks",
     "train_deep",

@@ -15,6 +15,24 @@ PARTS = (("ln1", "norm1"), ("ln2", "norm2"), ("ff1", "linear1"), ("ff2", "linear
 
 
 @torch.no_grad()
+def adopt(module: nn.Module, reference: nn.Module) -> bool:
+    """Copy the numbers of a reference into a module of a reader's own; False if there is no way to.
+
+    A module (or a part of it) with a method copy_from(reference) does it itself; otherwise names and shapes must agree.
+    """
+    if hasattr(module, "copy_from"):
+        module.copy_from(reference)
+        return True
+    own, theirs = (dict(m.named_parameters(recurse=False)) for m in (module, reference))
+    if own.keys() != theirs.keys() or any(own[name].shape != theirs[name].shape for name in own):
+        return False
+    for name, parameter in own.items():
+        parameter.copy_(theirs[name])
+    parts = [dict(m.named_children()) for m in (module, reference)]
+    return parts[0].keys() == parts[1].keys() and all(adopt(parts[0][name], parts[1][name]) for name in parts[0])
+
+
+@torch.no_grad()
 def torch_encoder_layer(block: nn.Module, n_heads: int, *, norm_first: bool) -> nn.TransformerEncoderLayer | None:
     """torch's own encoder layer with the weights of a block, pre-norm or post-norm.
 

@@ -12,20 +12,22 @@ from .. import experiments, training
 from ..data.dates import date_corpus
 from ..data.roles import role_data
 from ..data.text import python_manual
+from ..encoder_decoder import TransformerTranslator
 from ..evaluation import translation_scores
 from ..ngrams import NGram
 from ..role_models import MultiHeadReader, SingleHeadReader
 from ..seq2seq import AttentionTranslator, FixedContextTranslator
 from ..transformer import LanguageModel, honest_nats
-from . import FOLDER
+from . import FOLDER, images, transformer
 
 SEEDS = (0, 1, 2)
+WIDTH = {TransformerTranslator: "d_model"}  # what the width is called, where it is not d
 
 
 def _translate(kind: type, seed: int, *, d: int = 64, steps: int = 1000, lr: float = 5e-3) -> dict:
     corpus = date_corpus(seed=seed)
     training.seed_everything(seed)
-    model = kind(len(corpus.source_vocab), len(corpus.target_vocab), d=d)
+    model = kind(len(corpus.source_vocab), len(corpus.target_vocab), **{WIDTH.get(kind, "d"): d})
     history = experiments.train_translator(model, corpus, steps=steps, lr=lr, seed=seed, label=f"{kind.__name__} {d}")
     scores = translation_scores(model, corpus)
     return {
@@ -41,13 +43,14 @@ def _translate(kind: type, seed: int, *, d: int = 64, steps: int = 1000, lr: flo
 
 
 def scoreboard() -> dict:
-    """The lines of 01 and 02: the same data, steps and examples, three seeds."""
+    """The lines of 01, 02 and 06: the same data, steps and examples, three seeds."""
     lines = []
-    for name, lesson, kind in (
-        ("fixed context vector", "01", FixedContextTranslator),
-        ("additive attention", "02", AttentionTranslator),
+    for name, lesson, kind, lr in (
+        ("fixed context vector", "01", FixedContextTranslator, 5e-3),
+        ("additive attention", "02", AttentionTranslator, 5e-3),
+        ("Transformer", "06", TransformerTranslator, 3e-3),
     ):
-        runs = [_translate(kind, seed) for seed in SEEDS]
+        runs = [_translate(kind, seed, lr=lr) for seed in SEEDS]
         line = {"name": name, "lesson": lesson, "parameters": runs[0]["parameters"], "steps": runs[0]["steps"]}
         line |= {key: [run[key] for run in runs] for key in ("exact_match", "token_accuracy")}
         if runs[0]["alignment"] is not None:
@@ -228,10 +231,25 @@ def masking() -> dict:
     return table
 
 
-TABLES = {
-    f.__name__: f
-    for f in (scoreboard, copy_capacity, recall, scale, short_sentences, fixed_longer, roles, heads, positions, masking)
-}
+TABLES = (
+    {
+        f.__name__: f
+        for f in (
+            scoreboard,
+            copy_capacity,
+            recall,
+            scale,
+            short_sentences,
+            fixed_longer,
+            roles,
+            heads,
+            positions,
+            masking,
+        )
+    }
+    | transformer.TABLES
+    | images.TABLES
+)
 
 
 def main(names: list[str]) -> int:
