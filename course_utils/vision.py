@@ -3,9 +3,13 @@
 B images, C channels, H rows, W columns, patches of p x p pixels, N patches in row-major order.
 """
 
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from .transformer import TransformerBlock
 
 
 def patchify(images: Float[Tensor, "B C H W"], p: int) -> Float[Tensor, "B N CPP"]:
@@ -61,6 +65,76 @@ class ViTEmbedding(nn.Module):
 def vit_pool(tokens: Float[Tensor, "B N1 d"]) -> Float[Tensor, "B d"]:
     """The class token stands for the image."""
     return tokens[:, 0]
+
+
+class VisionTransformer(nn.Module):
+    """Classifies images: patches, class token and positions in, blocks, a last norm, scores read from one token.
+
+    The parts can be a reader's own: embedding(img_size, patch, in_ch, d_model), block(d_model, n_heads, d_ff, dropout)
+    and pool(tokens). attention(d_model, n_heads) goes into the course's block; a block of one's own has its own.
+    positions=False keeps the table of positions at zero. d_ff is 4 d_model unless told otherwise.
+    Source: Dosovitskiy et al. 2021, section 3.1. Raises ValueError when positions are to go and have another name.
+    """
+
+    def __init__(
+        self,
+        img_size: int | tuple[int, int],
+        patch: int,
+        in_ch: int = 1,
+        n_classes: int = 10,
+        *,
+        d_model: int = 64,
+        n_layers: int = 2,
+        n_heads: int = 4,
+        d_ff: int | None = None,
+        dropout: float = 0.0,
+        positions: bool = True,
+        embedding: Callable[..., nn.Module] = ViTEmbedding,
+        block: Callable[..., nn.Module] = TransformerBlock,
+        attention: Callable[[int, int], nn.Module] | None = None,
+        pool: Callable[[Tensor], Tensor] = vit_pool,
+    ):
+        super().__init__()
+        self.n_heads, self.pool = n_heads, pool
+        self.embed = embedding(img_size, patch, in_ch, d_model)
+        if not positions:
+            self._forget_positions()
+        options = {"attention": attention} if attention is not None and block is TransformerBlock else {}
+        d_ff = 4 * d_model if d_ff is None else d_ff
+        self.blocks = nn.ModuleList(block(d_model, n_heads, d_ff, dropout, **options) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model)
+        self.head = nn.Linear(d_model, n_classes)
+
+    def _forget_positions(self) -> None:
+        table = getattr(self.embed, "pos_embed", None)
+        if not isinstance(table, nn.Parameter):
+            raise ValueError(
+                "positions: False needs an embedding that keeps its positions in the parameter pos_embed; "
+                f"{type(self.embed).__name__} does not, so leave embedding out, or positions in"
+            )
+        nn.init.zeros_(table)
+        table.requires_grad_(False)
+
+    def forward(self, images: Float[Tensor, "B C H W"]) -> Float[Tensor, "B V"]:
+        x = self.embed(images)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.pool(self.norm(x)))
+
+    @torch.no_grad()
+    def attention_weights(self, images: Float[Tensor, "B C H W"]) -> list[Float[Tensor, "B h T T"]]:
+        """The weights of every layer for these images, first layer first.
+
+        Raises ValueError when an attention does not keep the weights of its last call, as `MultiHeadAttention` does.
+        """
+        self(images)
+        found = [getattr(getattr(block, "attn", None), "weights", None) for block in self.blocks]
+        if missing := [i for i, weights in enumerate(found) if weights is None]:
+            raise ValueError(
+                f"blocks {missing} do not tell the weights of their attention; train with "
+                "attention=MultiHeadAttention, or see experiments.showing_weights"
+            )
+        return found
 
 
 def attention_rollout(weights: list[Float[Tensor, "B h T T"]]) -> Float[Tensor, "B T T"]:

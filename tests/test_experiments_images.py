@@ -201,6 +201,8 @@ def test_measured_a_shuffle_costs_who_relies_on_neighbours():
         for now, then in zip(after[what]["MLP"], before["MLP"]["300"], strict=True):
             assert abs(then - now) <= 0.03
     assert max(after["patches"]["CNN"]) < min(before["CNN"]["300"])
+    for what in ("patches", "pixels"):
+        assert min(after[what]["ViT"]) >= min(before["ViT"]["300"]) - 0.04, "nothing in a ViT expects neighbours"
 
 
 def test_measured_positions_matter_and_small_patches_are_not_always_better():
@@ -218,7 +220,8 @@ def test_measured_maps_say_where_the_middle_is():
         assert average > maps["ink"]["rollout"][i] + 0.1
         assert abs(maps["ink_beyond_average"]["rollout"][i]) <= 0.25
         assert maps["same_top"][i] <= 0.9
+        assert maps["six_lowest"]["rollout"][i] >= 0.8
         assert maps["four_highest"]["ink"][i] <= maps["four_highest"]["rollout"][i] + 0.02
-        assert maps["six_lowest"]["raw attention"][i] <= maps["six_lowest"]["rollout"][i] - 0.03
+        assert maps["six_lowest"]["raw attention"][i] <= maps["six_lowest"]["rollout"][i]
         assert maps["neighbours"][i] < 0.2
         assert min(maps["distance"][i][0]) >= 1.5

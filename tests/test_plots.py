@@ -45,8 +45,20 @@ FIGURES = {
     "bars": lambda: plots.bars(["a", "a long name"], [0.1, 1], "share", "B", low_high=([0, 0.9], [0.2, 1])),
     "two series": lambda: plots.bars(["a", "b"], {"x": [1, 2], "y": [3, math.nan]}, "n", "T", vline=2),
     "short pair": lambda: plots.sentence_pair(["March", "5"], ["5.", "és", "m"], [1, None, 0], "A pair"),
+    "pictures": lambda: plots.image_rows(
+        {"digit": torch.eye(8).expand(3, 8, 8), "where it looks": torch.eye(4).expand(3, 4, 4)},
+        "Pictures", "Three diagonals and maps of them.", columns="abc", maps=["where it looks"], caption="Darker: more",
+    ),
+    "photograph": lambda: plots.image_rows({"": photograph()}, "A photograph", "Colours that run into each other."),
     "long pair": lambda: plots.sentence_pair(WORDS, WORDS[:20], list(range(20))[::-1], "A long pair"),
 }  # fmt: skip
+
+
+def photograph():
+    """A pale sky over a ground of all colours: far more than 256 different ones."""
+    sky = torch.linspace(0.8, 0.98, 60).expand(3, 40, 60)
+    ground = torch.rand(3, 20, 60, generator=torch.Generator().manual_seed(0))
+    return torch.cat([sky, ground], dim=1).unsqueeze(0)
 
 
 class Page(HTMLParser):
@@ -197,6 +209,24 @@ def test_a_large_heatmap_is_summed_up():
     assert "word3" not in said
 
 
+def test_pictures_keep_their_brightness_and_maps_grow_darker():
+    grey = torch.tensor([0.0, 0.5, 1.0]).reshape(3, 1, 1).expand(3, 8, 8)
+    for maps, order in (([], 1), (["row"], -1)):
+        amounts = torch.stack([grey[0], grey[1], grey[2]]).reshape(1, 3, 8, 8).transpose(0, 1).reshape(1, 24, 8)
+        shown = plots.image_rows({"row": amounts}, "T", "D", maps=maps)
+        picture = np.asarray(Image.open(io.BytesIO(shown.png)).convert("L")).astype(int)
+        middle = picture[:, picture.shape[1] // 2]
+        top, centre, bottom = (int(middle[round(len(middle) * at)]) for at in (0.25, 0.55, 0.85))
+        assert order * (centre - top) > 20 and order * (bottom - centre) > 20
+
+
+def test_a_photograph_keeps_its_shades():
+    shown = plots.image_rows({"": photograph()}, "T", "D")
+    picture = np.asarray(Image.open(io.BytesIO(shown.png)).convert("RGB"))
+    sky = picture[picture.shape[0] // 3, picture.shape[1] // 4 : picture.shape[1] * 3 // 4, 0]
+    assert len(np.unique(sky)) >= 6  # not bands of two or three colours
+
+
 def test_uniform_weights_do_not_look_like_certain_ones():
     def dark_share(weights):
         picture = Image.open(io.BytesIO(plots.heatmap(weights, "ab", "cd", "T").png)).convert("L")
@@ -219,6 +249,15 @@ def test_uniform_weights_do_not_look_like_certain_ones():
         (lambda: plots.lines([1], {"a": [1]}, "x", "y", "T", band={"b": ([1], [1])}), "band names"),
         (lambda: plots.bars(["a"], [1, 2], "x", "T"), "has: 2, but labels has: 1"),
         (lambda: plots.bars(["a"], {"x": [1], "y": [2]}, "x", "T", low_high=([1], [2])), "one series"),
+        (lambda: plots.image_rows({}, "T", "D"), "rows is empty"),
+        (
+            lambda: plots.image_rows({"a": torch.ones(2, 3, 3), "b": torch.ones(1, 3, 3)}, "T", "D"),
+            "pictures: 1, but .*: 2",
+        ),
+        (lambda: plots.image_rows({"a": torch.ones(2, 3, 3)}, "T", "D", columns=["x"]), "names: 1, but .*: 2"),
+        (lambda: plots.image_rows({"a": torch.ones(2, 2, 3, 3)}, "T", "D"), r"shape \(2, 2, 3, 3\); pictures must be"),
+        (lambda: plots.image_rows({"a": torch.ones(2, 3, 3, 3)}, "T", "D", maps=["a"]), "maps must be"),
+        (lambda: plots.image_rows({"a": torch.ones(2, 3, 3)}, "T", "D", maps=["b"]), "maps names"),
         (lambda: plots.sentence_pair(["a"], ["b"], [1], "T"), r"alignment\[0\] is 1"),
         (lambda: plots.sentence_pair([], ["b"], [None], "T"), "at least one word"),
         (lambda: plots.table([(1, 2), (1,)], ("a", "b")), r"rows\[1\] has 1 cells, but header has 2"),

@@ -7,8 +7,20 @@ the alt text of the picture and its plain-text form.
 from .curves import bars, lines
 from .figure import Figure
 from .heatmaps import heatmap
+from .images import image_rows
 from .sentences import sentence_pair
 from .style import STYLE
 from .tables import Table, format_value, table
 
-__all__ = ["STYLE", "Figure", "Table", "bars", "format_value", "heatmap", "lines", "sentence_pair", "table"]
+__all__ = [
+    "STYLE",
+    "Figure",
+    "Table",
+    "bars",
+    "format_value",
+    "heatmap",
+    "image_rows",
+    "lines",
+    "sentence_pair",
+    "table",
+]

@@ -59,10 +59,13 @@ def canvas(width: float, height: float, layout: str = "constrained") -> tuple[An
         return fig, fig.add_subplot()
 
 
-def finish(fig: Any, title: str, description: str, caption: str | None, *, fit_ylabel: bool = False) -> Figure:
+def finish(
+    fig: Any, title: str, description: str, caption: str | None, *, fit_ylabel: bool = False, photo: bool = False
+) -> Figure:
     """Write the title above the axes and draw everything.
 
-    fit_ylabel: break the label of the y-axis where it is longer than the axis.
+    fit_ylabel: break the label of the y-axis where it is longer than the axis. photo: the picture has thousands of
+    colours, and shades of one another matter more than each by itself.
     """
     from PIL import Image
 
@@ -75,7 +78,8 @@ def finish(fig: Any, title: str, description: str, caption: str | None, *, fit_y
         fig.savefig(drawn, format="png", dpi=DPI)
     picture = Image.open(drawn).convert("RGB")
     # 256 colours make the file three times smaller; this way of choosing them keeps every colour of a map.
-    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+    method = Image.Quantize.MEDIANCUT if photo else Image.Quantize.MAXCOVERAGE
+    picture.quantize(256, method, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
     return Figure(small.getvalue(), round(picture.width * 96 / DPI), title, description, caption)
 
 
