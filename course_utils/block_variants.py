@@ -37,7 +37,7 @@ class BlockVariant(TransformerBlock):
             out = x + out if self.residual else out
             return ln(out) if self.norm == "post" else out
 
-        x = sublayer(x, self.ln1, lambda z: self.attn(z, mask=mask))
+        x = sublayer(x, self.ln1, lambda z: self.attn(z, None, mask))
         return sublayer(x, self.ln2, lambda z: self.ff2(F.relu(self.ff1(z))))
 
 
@@ -137,5 +137,5 @@ class ModernBlock(TransformerBlock):
     def forward(
         self, x: Float[Tensor, "B T d_model"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "B T d_model"]:
-        x = x + self.attn(self.ln1(x), mask=mask)
+        x = x + self.attn(self.ln1(x), None, mask)
         return x + self.ffn(self.ln2(x))

@@ -31,7 +31,7 @@ class PostNormBlock(TransformerBlock):
     def forward(
         self, x: Float[Tensor, "B T d_model"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "B T d_model"]:
-        x = self.ln1(x + self.drop(self.attn(x, mask=mask)))
+        x = self.ln1(x + self.drop(self.attn(x, None, mask)))
         return self.ln2(x + self.drop(self.ff2(F.relu(self.ff1(x)))))
 
 
@@ -63,8 +63,8 @@ class DecoderBlock(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         memory_mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "B Tt d_model"]:
-        x = x + self.drop(self.attn(self.ln1(x), mask=mask))
-        x = x + self.drop(self.cross(self.ln2(x), memory, mask=memory_mask))
+        x = x + self.drop(self.attn(self.ln1(x), None, mask))
+        x = x + self.drop(self.cross(self.ln2(x), memory, memory_mask))
         return x + self.drop(self.ff2(F.relu(self.ff1(self.ln3(x)))))
 
 

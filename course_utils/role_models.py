@@ -86,5 +86,5 @@ class MultiHeadReader(nn.Module):
         x = self.embed(tokens)
         mask = (tokens != 0)[:, None, None, :].expand(-1, 1, tokens.shape[1], -1)
         for layer in self.layers:
-            x = x + layer(x, mask=mask)
+            x = x + layer(x, None, mask)
         return torch.stack([self.biter(x[:, 0]), self.bitten(x[:, 0])], dim=1)

@@ -45,7 +45,7 @@ class TransformerBlock(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B T d_model"]:
         options = {} if cache is None else {"cache": cache}  # a reader's own attention need not know caches
-        x = x + self.drop(self.attn(self.ln1(x), mask=mask, **options))
+        x = x + self.drop(self.attn(self.ln1(x), None, mask, **options))
         return x + self.drop(self.ff2(F.relu(self.ff1(self.ln2(x)))))
 
 

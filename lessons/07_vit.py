@@ -5,16 +5,16 @@
 #
 # **The question.** *What changes when tokens are pixels?*
 #
-# Everything so far read words. But look into a Transformer block: it takes a set of vectors, and nothing in it knows what a word is. To read a picture we only have to make vectors of it. This notebook cuts pictures into patches,
-# builds a classifier from the parts that you have written since notebook 05, and asks what it costs to know nothing about pictures beforehand.
+# So far our models have read symbols: words, letters, digits. But look into a Transformer block: it takes a set of vectors, and nothing in it knows what a word is. To read a picture we only have to make vectors of it. This notebook cuts pictures into patches,
+# builds a classifier from the parts that you have written since notebook 05, and asks what it means to know nothing about pictures beforehand.
 #
 # **You will be able to**
 # - cut an image into patches, and say which convolution is hidden in the next step;
 # - build a Vision Transformer (ViT) from a class token, positions and Transformer blocks;
-# - say how much data it needs beside a convolutional network (CNN), and find out by experiment why;
+# - say how much data it needs, compared with a convolutional network (CNN), and find out by experiment why;
 # - draw attention maps, and test whether they mean what they seem to mean.
 #
-# **You should know** positions and the `<cls>` mark (notebook 03), multi-head attention (05) and the block (06). **Time** about two hours; running every cell takes about three quarters of a minute.
+# **You should know** positions and the `<cls>` mark (notebook 03), multi-head attention (05) and the block (06). **Time** about two hours; running every cell takes about a minute.
 
 # %%
 try:
@@ -42,7 +42,7 @@ from course_utils.vision import VisionTransformer, unpatchify
 # %% [markdown]
 # ## 1 From pixels to patches
 #
-# The obvious idea: one token for each pixel. But attention holds a weight for every *pair* of tokens (notebook 05), and a picture of 224 × 224 pixels has 50,176 of them: 2.5 billion weights for each head and layer. So take bigger pieces: squares of $p \times p$ pixels, the **patches**.
+# The obvious idea: one token for each pixel. But attention holds a weight for every *pair* of tokens (notebook 05), and a picture of 224 × 224 pixels has 50,176 tokens: 2.5 billion weights for each head and layer. So take bigger pieces: squares of $p \times p$ pixels, the **patches**.
 
 # %% [markdown] question="07.1"
 # **Compute.** How many attention weights does one head hold for a picture of 224 × 224 pixels, if each patch of 16 × 16 pixels is one token?
@@ -85,8 +85,8 @@ display(
 #
 # ### BEGIN ANSWER
 # right: b
-# a: The shape would be right, which makes this mistake popular. But `reshape` only deals out the numbers in the order in which they lie; a square is not contiguous.
-# b: Yes. Shape fits, content does not: the model would train on strips, a little worse, and nobody would notice.
+# a: The shape is right, which makes this mistake popular. But `reshape` only deals out the numbers in the order in which they lie; a square is not contiguous.
+# b: Yes. The shape fits, the content does not: a model would train on strips instead of squares, and no error would tell.
 # c: That would be the order of columns, as after a transpose.
 # ### END ANSWER
 
@@ -109,7 +109,7 @@ def patchify(images, p):
     """Cut images (B, C, H, W) into patches of p x p pixels, row by row.
 
     Returns (B, N, C * p * p) with N = H/p * W/p, each patch flattened as (channel, row, column).
-    Raises ValueError if p does not divide H and W.
+    Raises ValueError unless p divides both H and W.
     """
     ### BEGIN SOLUTION
     B, C, H, W = images.shape
@@ -148,7 +148,7 @@ claim("put together again, every pixel is back in its place, exactly", torch.equ
 #
 # ## 2 From a patch to a vector
 #
-# What words have in their embedding table, patches get from one linear map, the same for all of them. The toy again, three features a token:
+# Words get their vectors from an embedding table, patches from one linear map, the same for all of them:
 #
 # $$
 # \begin{aligned}
@@ -165,7 +165,7 @@ claim("put together again, every pixel is back in its place, exactly", torch.equ
 #
 # ### BEGIN ANSWER
 # right: a
-# a: Yes: each output sees one patch, and the next output sees the next patch.
+# a: Yes: the kernel sees one patch, the next step brings it to the next patch, and each column of $E$ is one of its filters.
 # b: It looks at every square of p × p pixels, also at those that overlap two patches: far more vectors.
 # c: A kernel of one pixel sees the first pixel of each patch only.
 # ### END ANSWER
@@ -214,8 +214,9 @@ claim(
 class ViTEmbedding(nn.Module):
     """Patches as vectors, the class token before them, a learned position added to each.
 
-    img_size is a number (square images) or (H, W). Parts: proj = nn.Linear on flattened patches; cls_token (1, 1, d_model) and
-    pos_embed (1, 1 + N, d_model), both learned. forward(images (B, C, H, W)) -> (B, 1 + N, d_model).
+    img_size is a number (square images) or (H, W), patch the side of a patch in pixels, in_ch the number of channels.
+    Parts: proj = nn.Linear on flattened patches; cls_token (1, 1, d_model) and pos_embed (1, 1 + N, d_model), both learned.
+    forward(images (B, C, H, W)) -> (B, 1 + N, d_model).
     """
 
     def __init__(self, img_size, patch, in_ch, d_model):
@@ -257,12 +258,12 @@ def vit_pool(tokens):
 # 3. `tokens[:, 0]`.
 
 # %% [markdown]
-# That is all that is new. The rest comes from earlier notebooks: blocks, a last norm, and a linear layer that gives ten scores. The course's `VisionTransformer` puts the parts together, in five lines:
+# That is all that is new. The rest comes from earlier notebooks: blocks, a last norm, and a linear layer that gives ten scores. (The mean of all patches could be read instead of the class token; it works similarly well: Dosovitskiy et al. 2021, appendix D.3.) The course's `VisionTransformer` puts the parts together, in five lines:
 #
 # ```
 # x = self.embed(images)             # (B, 1 + N, d)   your ViTEmbedding
 # for block in self.blocks:
-#     x = block(x)                   # (B, 1 + N, d)   your TransformerBlock, no mask: everybody sees everybody
+#     x = block(x)                   # (B, 1 + N, d)   your TransformerBlock, no mask: every token sees every token
 # x = self.pool(self.norm(x))        # (B, d)          your vit_pool
 # return self.head(x)                # (B, 10)         a score for each class
 # ```
@@ -296,7 +297,7 @@ claim("before the blocks the class token is the same for every image", torch.all
 # %% [markdown]
 # ## 4 How much data?
 #
-# First the small digits (8 × 8 pixels, 1,347 for training, patches of 2 × 2), beside two classics: a CNN with two layers of 3 × 3 convolutions, and a plain network with one hidden layer on the list of pixels (multi-layer perceptron, MLP).
+# First the small digits (8 × 8 pixels, 1,347 for training, patches of 2 × 2). The ViT meets two classics: a CNN with two layers of 3 × 3 convolutions, and a plain network with one hidden layer on the list of pixels (multi-layer perceptron, MLP).
 
 # %%
 kinds = {"ViT": make_vit, "CNN": lambda size, patch: SmallCNN(size), "MLP": lambda size, patch: SmallMLP(size)}
@@ -319,19 +320,19 @@ display(
 claim("a Transformer, made for words, names at least 0.93 of the digits", on_digits["ViT"] >= 0.93)
 
 # %% [markdown]
-# It works, about as well as the two classics: so small a picture leaves little to gain. Now the larger digits of MNIST, and the question that decides about ViTs: **how much data do they need?** Three models with about 105,000 parameters each, the same images, the same 400 steps.
+# It works, about as well as the two classics: so small a picture leaves little to gain. Now the larger digits of MNIST, and the question that decides about ViTs: **how much data do they need?** Three models with a little over 100,000 parameters each, the same images, the same 400 steps.
 
 # %% [markdown] question="07.4"
 # **Predict.** All three get only 300 training images. Which order do you expect on the test images?
 #
 # - a) ViT best: from its first layer on, every patch can see every other patch
-# - b) all three about equal: they have the same number of parameters
+# - b) all three about equal: they have about the same number of parameters
 # - c) CNN best, then the MLP, the ViT last
 #
 # ### BEGIN ANSWER
 # right: c
 # a: It *can* look everywhere. Where it is worth looking, it has to find out from 300 examples.
-# b: The number of parameters is the same; what they are free to do is not.
+# b: The number of parameters is about the same; what they are free to do is not.
 # c: Yes. Parameters say how much a model can represent, not what it assumes beforehand, and the CNN assumes the right thing about pictures.
 # ### END ANSWER
 
@@ -340,7 +341,7 @@ sizes, accuracy, models = (300, 4000), {}, {}
 for name, make in kinds.items():
     for n in sizes:
         models[name, n], accuracy[name, n] = experiments.train_image_classifier(
-            lambda: make(28, 7), mnist, n=n, label=f"{name}, {n} images"
+            lambda: make(28, 7), mnist, n=n, label=f"{name}, {n:,} images"
         )
 learned = {name: experiments.image_accuracy(models[name, 300], mnist[0].subset(300)) for name in kinds}
 full = measured.load("image_sizes")
@@ -351,7 +352,7 @@ display(
             + tuple(measured.spread(full["accuracy"][name][str(n)]) for n in full["sizes"])
             for name in kinds
         ],
-        header=("model", "parameters", *(str(n) for n in sizes), *(f"{n:,}" for n in full["sizes"])),
+        header=("model", "parameters", *(f"{n:,}" for n in sizes), *(f"{n:,}" for n in full["sizes"])),
         groups=(("", 2), ("this run", 2), ("authors, three seeds", len(full["sizes"]))),
         caption="MNIST, 400 steps: accuracy on 1,000 test images, by number of training images",
     )
@@ -369,8 +370,9 @@ plots.lines(
     {name: [sum(full["accuracy"][name][str(n)]) / 3 for n in full["sizes"]] for name in kinds},
     xlabel="training images",
     ylabel="test accuracy",
-    title="The fewer images, the more it helps to know what a picture is",
+    title="The fewer images, the further the ViT falls behind",
     logx=True,
+    ylim=(0.4, 1.0),
     band={
         name: tuple([f(full["accuracy"][name][str(n)]) for n in full["sizes"]] for f in (min, max)) for name in kinds
     },
@@ -378,13 +380,13 @@ plots.lines(
 )
 
 # %% [markdown]
-# **What you see.** The ViT needs data. All models know their 300 training images by heart; what differs is what they make of new ones. **What you might wrongly conclude:** "ViTs are worse." The distance shrinks as data grows, and it has been reported that with some hundred million images it
-# turns around (Dosovitskiy et al. 2021). At our size we measure only the left end of that curve.
+# **What you see.** The ViT needs data. All models know their 300 training images by heart; what differs is what they make of new ones. Its distance to the CNN shrinks as data grows, from 0.29 at 100 images to 0.05 at 4,000 (authors); that of the MLP stays between 0.04 and 0.05. **What you might wrongly conclude:** "ViTs are worse." It has been
+# reported that from about a hundred million images on it is the ViT that is ahead (Dosovitskiy et al. 2021, section 4.3). At our size we measure only the left end of that curve.
 #
 # ## 5 What the CNN knows beforehand
 #
 # A CNN **operates on a grid**. Two things are built in: each output looks at a few *neighbours* (locality), and the same filter is used *everywhere*, so when the picture moves, the result moves along. Convolutions exist for grids of any dimension: `Conv1d` for sound, `Conv2d` for pictures, `Conv3d` for video, all positions in parallel. To reach
-# far, a CNN needs large kernels or many layers (notebook 05). Attention has a *set* of tokens; the grid went away when we cut.
+# far, a CNN needs large kernels or many layers (notebook 05); ours keeps only the largest of 2 × 2 numbers after each of its two, and ends in linear layers that see all that is left. Attention has a *set* of tokens; the grid went away when we cut.
 
 # %%
 seed_everything(0)
@@ -416,7 +418,7 @@ display(
 )
 claim("n convolutions of 3 × 3 see (2n + 1)² pixels", all(reach[n] == (2 * n + 1) ** 2 for n in (1, 2, 4, 8)))
 claim("it takes 14 of them to see the whole picture, and one block of attention", reach[14] == of_a_token == 784)
-with torch.no_grad():
+with torch.no_grad():  # the picture has a black margin, so nothing is pushed over the edge
     claim(
         "the same everywhere: move the picture by one pixel, and the whole result of the first convolution moves by one",
         torch.allclose(cnn.conv1(picture.roll(1, dims=-1)), cnn.conv1(picture).roll(1, dims=-1), atol=1e-5),
@@ -430,11 +432,11 @@ with torch.no_grad():
 # Is locality what makes the difference? Take it away and see. Shuffle the **pixels** of all images in one fixed order, the same for training and test images. No information is lost, since one could shuffle back. But neighbours are no neighbours any more.
 
 # %% [markdown] question="07.5"
-# **Predict.** The three models are trained anew on 300 images with shuffled pixels. What happens?
+# **Predict.** CNN and MLP are trained anew on 300 images with shuffled pixels. What happens?
 #
-# - a) all three lose about equally: nobody can read such pictures
+# - a) both lose about equally: nobody can read such pictures
 # - b) the CNN loses, the MLP does not
-# - c) nobody loses: the information is still there
+# - c) neither loses: the information is still there
 #
 # ### BEGIN ANSWER
 # right: b
@@ -463,9 +465,9 @@ shuffled = measured.load("image_shuffles")["accuracy"]
 display(
     plots.table(
         [
-            (name, accuracy[name, 300], scrambled.get(name), measured.spread(full["accuracy"][name]["300"]))
-            + (measured.spread(shuffled["pixels"][name]),)
-            for name in kinds
+            (name, accuracy[name, 300], scrambled[name])
+            + (measured.spread(full["accuracy"][name]["300"]), measured.spread(shuffled["pixels"][name]))
+            for name in scrambled
         ],
         header=("model", "as it is", "pixels shuffled", "as it is", "pixels shuffled"),
         groups=(("", 1), ("this run", 2), ("authors, three seeds", 2)),
@@ -477,8 +479,8 @@ claim("and the MLP at most 0.03", abs(accuracy["MLP", 300] - scrambled["MLP"]) <
 claim("without neighbours the CNN is behind the MLP", scrambled["CNN"] < scrambled["MLP"])
 
 # %% [markdown]
-# **What you see.** With its neighbours the CNN loses its lead, and more. So the lead was knowledge about pictures, built in; a ViT has to learn it from data, and that is its **hunger for data**. Look at the ViT's row: for it, too, pixels were shuffled, and it loses nothing; it even gains a little. It expected no neighbours, not even within a patch, and
-# now each patch holds pixels from all over the picture. **What you might wrongly conclude:** "then shuffle for ViTs." With 300 images it is far behind the CNN either way.
+# **What you see.** With its neighbours the CNN loses its lead over the MLP, and more. So the lead was knowledge about pictures, built in. A ViT has none of it and must learn from examples what belongs together: its **hunger for data**. **What you might wrongly conclude:** "then that is all that sets the ViT back." The MLP
+# knows nothing about pictures either, and with 300 images it is well ahead of the ViT. Section 7 comes back to this.
 #
 # ## 6 Where was the patch?
 
@@ -497,7 +499,7 @@ claim("without neighbours the CNN is behind the MLP", scrambled["CNN"] < scrambl
 # ### END ANSWER
 
 # %% [markdown]
-# This one can be shown without training: shuffle the patches, shuffle the rows of the position table in the same way, and compare the scores.
+# This can be shown without training: shuffle the patches, shuffle the rows of the position table in the same way, and compare the scores. (The rows start as random numbers, in no order, so training on shuffled patches starts no worse.)
 
 # %%
 looker = experiments.readable_vit(models["ViT", 4000])
@@ -519,16 +521,18 @@ print(f"(the trained model itself, which expects the old places, names {without_
 display(
     plots.table(
         [
-            (name, measured.spread(full["accuracy"][name]["300"]), measured.spread(shuffled["patches"][name]))
+            (name, measured.spread(full["accuracy"][name]["300"]))
+            + tuple(measured.spread(shuffled[what][name]) for what in ("patches", "pixels"))
             for name in kinds
         ],
-        header=("model", "as it is", "patches shuffled"),
-        caption="Trained anew on 300 images (authors, three seeds): test accuracy",
+        header=("model", "as it is", "patches shuffled", "pixels shuffled"),
+        caption="Trained anew on 300 images: test accuracy (authors, three seeds)",
     )
 )
 
 # %% [markdown]
-# **What you see.** Trained on shuffled patches, the ViT is as good as before, within what seeds differ. The MLP is, too, for the same reason. The CNN loses: at the edges of the patches, its neighbours are wrong.
+# **What you see.** Trained on shuffled patches, the ViT is as good as before, within what seeds differ. So is the MLP: to it, too, places are only rows of a table. The CNN loses: at the edges of the patches its neighbours are wrong. In the last column the *pixels* are shuffled, as in section 5, and the ViT loses nothing; it even gains a little. It expected no
+# neighbours, not even within a patch, and now each patch holds pixels from all over the picture. **What you might wrongly conclude:** "then shuffle for ViTs." With 300 images it is far behind the CNN either way.
 #
 # And **without** positions? Then the ViT sees a bag of patches.
 
@@ -553,7 +557,7 @@ claim("without positions the ViT loses at least 0.15 on the digits", on_digits["
 claim("and yet it is far above chance (0.4)", bag >= 0.4)
 
 # %% [markdown]
-# **What you see.** A bag of patches says a lot about a digit (how much ink, which strokes), but not all. And the table of positions knows places only by name. In large ViTs, trained on hundreds of millions of images, the learned vectors of neighbouring places become alike, and the grid appears in them by itself
+# **What you see.** A bag of patches says a lot about a digit (how much ink, which strokes), but not all. And the table of positions knows places only by name. In large ViTs, trained on many millions of images, the learned vectors of neighbouring places become alike, and the grid appears in them by itself
 # (Dosovitskiy et al. 2021, figure 7). Does it here?
 
 # %%
@@ -570,12 +574,13 @@ display(
         key_label="place (row, column)",
         value_label="cosine similarity",
         description="Heatmap of the cosine similarity of the learned positions of 16 places: 1 on the diagonal, elsewhere values of "
-        "both signs in no visible order, without the bright stripes beside the diagonal that a grid would make.",
+        "both signs, without the bright stripes beside the diagonal that a grid would make. The four corners are alike.",
     )
 )
-claim(
-    "the grid does not show: on average, neighbours are not alike (cosine below 0.2)", alike[distance == 1].mean() < 0.2
-)
+beside, corners = alike[distance == 1].mean(), [0, 3, 12, 15]
+at_corners = (alike[corners][:, corners].sum() - 4) / 12  # without the likeness of each corner to itself
+claim("the grid does not show: on average, neighbours are not alike (cosine below 0.2)", beside < 0.2)
+claim("but the four corners, far from each other, are more alike than neighbours (0.15)", at_corners > beside + 0.15)
 far = experiments.looking_distance(looker, mnist[1].images[:200], distance)
 display(
     plots.table(
@@ -583,20 +588,19 @@ display(
         + [("equal weights on all", *4 * [distance.mean().item()])],
         header=("", *(f"head {h + 1}" for h in range(4))),
         caption="How far a patch looks on average, in patches",
-        digits=2,
     )
 )
 claim("no head of the first layer looks mainly at neighbours (mean distance at least 1.5)", far[0].min() >= 1.5)
 
 # %% [markdown]
-# **What you see.** No grid: neighbouring places are no more alike than distant ones, and the heads look about as far as if they weighted all patches equally. With 4,000 images and 16 places this ViT reaches its accuracy without learning who is next to whom. "ViTs learn the geometry of the picture" is said of large models and much data; here it is not so.
+# **What you see.** No grid: neighbouring places are no more alike than others, and the heads look about as far as if they weighted all patches equally. What is alike are the four corners: far from each other, but all of them nearly always black. With 4,000 images and 16 places this ViT reaches its accuracy without learning who is next to whom. "ViTs learn the geometry of the picture" is said of large models and much data; here it is not so.
 #
 # ## 7 The size of a patch
 #
 # Smaller patches: finer pieces, more tokens, and $T^2$ weights.
 
 # %% [markdown] question="07.7"
-# **Predict.** The digits of 8 × 8 pixels, cut into patches of 1, 2, 4 or 8 pixels a side, 300 steps each. Where is the accuracy highest?
+# **Predict.** The digits of 8 × 8 pixels, cut into patches of 1, 2 or 8 pixels a side, 300 steps each. Where is the accuracy highest?
 #
 # - a) patches of 1: nothing is lumped together
 # - b) patches of 2: fine enough, and not too many
@@ -606,7 +610,7 @@ claim("no head of the first layer looks mainly at neighbours (mean distance at l
 # right: c
 # a: Nothing is lost in large patches either: the linear map sees every pixel. Small ones only leave more for attention to put together, from scratch.
 # b: A fair guess, and for large pictures patches of medium size are what people use. Here they only have to relearn what one linear map of the whole picture sees at once.
-# c: Yes, on pictures this small: with one patch the model is a network on the list of all pixels, with residuals, and needs no attention. It would not carry over to a photograph, where nothing stands twice at the same pixels.
+# c: Yes, on pictures this small: with one patch the model is a network on the list of all pixels, with residuals, and attention has nothing to put together. It would not carry over to photographs, where things hardly ever stand at the same pixels twice.
 # ### END ANSWER
 
 # %%
@@ -618,26 +622,37 @@ for p in (4, 8):
 display(
     plots.table(
         [
-            (p, tokens := (8 // p) ** 2 + 1, tokens**2, by_patch.get(p), measured.spread(small["accuracy"][str(p)]))
-            for p in (1, 2, 4, 8)
+            (p, T, T**2, by_patch.get(p), measured.spread(small["accuracy"][str(p)]))
+            + (measured.spread(small["without_positions"][str(p)]) if p in (2, 4) else None,)
+            for p, T in ((1, 65), (2, 17), (4, 5), (8, 2))
         ],
-        header=("pixels a side", "tokens T", "weights T²", "accuracy, this run", "authors, three seeds"),
-        caption="Digits of 8 × 8 pixels: what the size of the patches costs and brings",
+        header=("pixels a side", "tokens T", "weights T²", "with positions", "with positions", "without"),
+        groups=(("", 3), ("this run", 1), ("authors, three seeds", 2)),
+        caption="Digits of 8 × 8 pixels: what the size of the patches costs, and the test accuracy that it brings",
     )
 )
 claim(
     "patches of 4 are no worse than patches of 2 (0.02), with a tenth of the weights", by_patch[4] >= by_patch[2] - 0.02
 )
 claim("and the whole picture as one patch is no worse, either (0.01)", by_patch[8] >= by_patch[2] - 0.01)
+_, in_quarters = experiments.train_image_classifier(
+    lambda: make_vit(28, 14), mnist, n=300, label="ViT, 300 images, patches of 14"
+)
+print(
+    f"MNIST, 300 images: ViT with 16 patches {accuracy['ViT', 300]:.2f}, with 4 patches {in_quarters:.2f}; "
+    f"MLP {accuracy['MLP', 300]:.2f}, CNN {accuracy['CNN', 300]:.2f}"
+)
+claim("300 images of MNIST: 4 patches are better than 16 (0.03)", in_quarters >= accuracy["ViT", 300] + 0.03)
 
 # %% [markdown]
-# **What you see.** Halving the side of a patch makes about four times the tokens and up to sixteen times the weights, and here it buys nothing: single pixels cost most and learn least in the same number of steps. **What you might wrongly conclude:** "take the largest patch." On these digits a list of pixels is good enough (see the MLP). The size of a patch
+# **What you see.** Halving the side of a patch makes four times the patches and up to sixteen times the weights, and here it buys nothing: single pixels cost most and learn least in the same number of steps. Large patches hardly need positions: a quarter of a digit tells almost by itself which quarter it is. And with 300 images of MNIST, quarters
+# bring the ViT much closer to the MLP: what set it back behind a model that knows nothing either was for the most part the price of cutting, since attention had to learn from so few examples how to put 16 pieces together. **What you might wrongly conclude:** "take the largest patch." On these digits a list of pixels is good enough (see the MLP). The size of a patch
 # decides how much is left for attention to do; how much *should* be left depends on the pictures and on how many there are.
 #
 # ## 8 Where does it look?
 #
-# Attention weights can be drawn over the picture. The obvious map: the row of the class token in the last layer (**raw attention**). But by then the tokens are mixtures: the token of a patch has collected from others in the layer before. **Rollout** follows the mixing through all layers: average the heads, let half of each token stay where it is (the
-# residual), and multiply the layers.
+# Attention weights can be drawn over the picture. The obvious map: the row of the class token in the last layer, averaged over heads (**raw attention**). But by then the tokens are mixtures: the token of a patch has collected from others in the layer before. **Rollout** follows the mixing through all layers: average the heads, let half of each token stay where it is (the
+# residual), multiply the layers, and read the row of the class token.
 #
 # $$
 # \begin{aligned}
@@ -687,7 +702,7 @@ print(
 claim("the two maps disagree on the most important patch in at least a twentieth of the images", same <= 0.95)
 
 # %% [markdown]
-# Which one is right? One is tempted to check whether the map lies on the strokes: its **correlation with ink**. But digits stand in the middle of their pictures, so a map that is *the same for every image* would correlate with ink as well. The second column takes that away: from each map, and from the ink, the mean over all images is
+# Which one is right? One is tempted to check whether the map lies on the strokes: its **correlation with ink**, the brightness of each patch. But digits stand in the middle of their pictures, so a map that is *the same for every image* would correlate with ink as well. The second column takes that away: from each map, and from the ink, the mean over all images is
 # subtracted first. What is left is what the map says about *this* image.
 
 # %%
@@ -709,11 +724,11 @@ display(
 )
 _, with_ink, own_ink = rows[1][:3]
 claim("rollout correlates with ink (0.3)", with_ink >= 0.3)
-claim("but a map that never looks at the image does so more", middle >= with_ink + 0.1)
+claim("but one and the same map for all images does so more (0.1)", middle >= with_ink + 0.1)
 claim("and of what is special in an image rollout says little (below 0.3)", abs(own_ink) <= 0.3)
 
 # %% [markdown]
-# So the correlation with ink says little more than "the middle". As with heads in notebook 05, the test is to take something away: paint patches **black**, those that a map calls most important, or least, and see what accuracy is left.
+# So rollout's correlation with ink says little more than "the middle"; that of raw attention differs much from seed to seed. As with heads in notebook 05, the test is to take something away: paint patches **black**, those that a map calls most important, or least, and see what accuracy is left.
 
 # %%
 chance = torch.rand(inked.shape, generator=torch.Generator().manual_seed(0))
@@ -723,15 +738,17 @@ for name, scores in (maps | {"ink": inked, "chance": chance}).items():
         experiments.accuracy_without(looker, test, 7, scores, 4),
         experiments.accuracy_without(looker, test, 7, scores, 6, largest=False),
     )
+rows = [
+    ("nothing painted", *2 * [experiments.image_accuracy(looker, test)], *2 * [measured.spread(inside["accuracy"])])
+]
+for name, values in left.items():
+    rows.append((name, *values, *(measured.spread(inside[key][name]) for key in ("four_highest", "six_lowest"))))
 display(
     plots.table(
-        [
-            (name, *values, *(measured.spread(inside[key][name]) for key in ("four_highest", "six_lowest")))
-            for name, values in left.items()
-        ],
+        rows,
         header=("patches chosen by", "4 highest", "6 lowest", "4 highest", "6 lowest"),
         groups=(("", 1), ("this run", 2), ("authors, eight seeds", 2)),
-        caption="Accuracy when these patches of each image are painted black",
+        caption="Accuracy when these patches, of 16, are painted black in each image",
         digits=2,
     )
 )
@@ -739,9 +756,9 @@ claim(
     "what both maps call important matters more than chance (0.05)",
     max(left["raw attention"][0], left["rollout"][0]) <= left["chance"][0] - 0.05,
 )
-claim("what rollout calls unimportant can be spared, nearly (0.75)", left["rollout"][1] >= 0.75)
+claim("what rollout calls unimportant can nearly be spared (0.75 left)", left["rollout"][1] >= 0.75)
 claim(
-    "what raw attention calls unimportant, no better than that (0.01)",
+    "what raw attention calls unimportant cannot be spared any better (0.01)",
     left["raw attention"][1] <= left["rollout"][1] + 0.01,
 )
 claim(
@@ -750,8 +767,8 @@ claim(
 )
 
 # %% [markdown]
-# **What you see.** Both maps find patches that matter. Raw attention overlooks some: painting over what it calls unimportant costs a lot with most seeds, because the last layer reads tokens that have collected from elsewhere before. Rollout, which follows the collecting, is better at that. **What you might wrongly conclude:** "rollout explains the
-# decision." Choosing the patches with the most ink does as much damage or more, and that needs no model at all. A map shows where information *came from*; what it was *used for* needs another experiment.
+# **What you see.** Both maps find patches that matter. Raw attention overlooks some: painting over what it calls unimportant costs a lot with most seeds, with some about as much as chance, presumably because the last layer reads tokens that have collected from elsewhere before. Rollout, which follows the collecting, is better at that. **What you might wrongly conclude:** "rollout explains the
+# decision." Choosing the patches with the most ink does more damage, and that needs no model at all. (The test favours ink, too: what is black already cannot be painted black.) A map shows where information *came from*; what it was *used for* needs another experiment.
 
 # %% [markdown] written="07.W"
 # **Explain in your own words** (about five sentences): how does an image become a sequence, what does a ViT have to learn that a CNN has built in, and how did the shuffled pixels and the shuffled patches show it?
@@ -770,7 +787,7 @@ claim(
 # - An image becomes a sequence: **patches**, a **linear projection** (a convolution with kernel and stride $p$), a **class token**, **learned positions**. After that it is the encoder of notebook 06, without a mask.
 # - The cost is $T^2$ with $T = 1 + HW/p^2$: patches, not pixels, are tokens. Smaller patches cost more and are not always better.
 # - **CNNs operate on grids**: locality and the same filter everywhere are built in. With little data that wins; a **ViT needs more data**, because it has to learn what a CNN assumes.
-# - To a ViT, an image is a *set* of patches with names of places: one fixed shuffle changes nothing, no positions at all costs a lot.
+# - To a ViT, an image is a *set* of patches with names of places: one fixed shuffle changes nothing, no positions at all costs a lot (if patches are small).
 # - **Raw attention** and **rollout** disagree, and neither is an explanation: take the patch away and measure.
 #
 # **Sources.** Dosovitskiy et al. 2021, *An image is worth 16x16 words: transformers for image recognition at scale* · Abnar and Zuidema 2020, *Quantifying attention flow in transformers* (rollout) · LeCun, Bottou, Bengio and Haffner 1998, *Gradient-based learning applied to document recognition* (CNN, MNIST) ·

@@ -150,6 +150,20 @@ class Packed(nn.Module):
         return self.inside(x_q, x_kv, x_kv, attn_mask=mask)[0]
 
 
+def test_an_attention_that_is_called_in_another_way_is_left_alone():
+    class Inner(MultiHeadAttention):
+        def forward(self, x, mask):
+            return super().forward(x, mask=mask)
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.mine, self.standard = Inner(8, 2), FusedMultiHeadAttention(8, 2)
+
+    shown = experiments.showing_weights(Outer(), 2)
+    assert type(shown.mine) is Inner and type(shown.standard) is MultiHeadAttention
+
+
 @pytest.mark.parametrize("attention", [FusedMultiHeadAttention, Packed])
 @torch.no_grad()
 def test_the_maps_of_a_translator(attention):

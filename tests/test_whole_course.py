@@ -34,7 +34,7 @@ WRONG = {
         "    return angles.sin()\n"
     ),
     "causal_mask": "import torch\n\n\ndef causal_mask(T):\n    return torch.ones(T, T, dtype=torch.bool).triu()\n",
-    "MultiHeadAttention": SETS["einsum"]["MultiHeadAttention"].replace("mask", "_mask"),
+    "MultiHeadAttention": SETS["einsum"]["MultiHeadAttention"].replace("if mask is not None:", "if False:"),
     "noam_lr": "def noam_lr(step, d_model, warmup):\n    return max((step + 1) ** -0.5, step * warmup**-1.5)\n",
     "patchify": "def patchify(images, p):\n    return images.reshape(len(images), -1, images.shape[1] * p * p)\n",
 }

@@ -6,7 +6,7 @@ Every function seeds what it makes itself, so that a cell gives the same numbers
 from .attention_maps import adopt, showing_weights, torch_encoder_layer, translator_maps
 from .blocks import BLOCKS, expert_load, held_out_nats, train_blocks
 from .cost import HeadsInALoop, generate_greedily, head_focus, median_seconds, peak_bytes, without_head
-from .depth import VARIANTS, deep_model, gradient_norms, likeness, stream_gradients, train_deep
+from .depth import VARIANTS, deep_model, frequency_nats, gradient_norms, likeness, stream_gradients, train_deep
 from .distance import LAYERS, exponent, influence, layer_seconds, longest_chain, recall_accuracy
 from .images import (
     accuracy_without,
@@ -41,6 +41,7 @@ __all__ = [
     "deep_model",
     "expert_load",
     "exponent",
+    "frequency_nats",
     "generate_greedily",
     "gradient_norms",
     "grid_distance",

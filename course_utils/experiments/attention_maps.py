@@ -1,6 +1,7 @@
 """Looking inside trained blocks: their weights in torch's own layer, and the attention maps of a translator."""
 
 import copy
+import inspect
 
 import torch
 from torch import Tensor, nn
@@ -54,15 +55,23 @@ def torch_encoder_layer(block: nn.Module, n_heads: int, *, norm_first: bool) -> 
     return theirs
 
 
+def _is_attention(part: nn.Module) -> bool:
+    """Whether a module has the parts and the signature of the exercise: forward(x_q, x_kv, mask)."""
+    linear = all(isinstance(getattr(part, w, None), nn.Linear) for w in ("W_q", "W_k", "W_v", "W_o"))
+    arguments = list(inspect.signature(part.forward).parameters)
+    return linear and arguments[2:3] == ["mask"]
+
+
 def showing_weights(model: nn.Module, n_heads: int) -> nn.Module:
     """A copy of a model whose attentions are the course's own, which keep their weights, with the model's numbers.
 
-    An attention that stores its numbers under other names than W_q, W_k, W_v and W_o is left as it is.
+    An attention that stores its numbers under other names than W_q, W_k, W_v and W_o, or is called in another way, is
+    left as it is.
     """
     model = copy.deepcopy(model)
     for parent in list(model.modules()):
         for name, part in parent.named_children():
-            if not all(isinstance(getattr(part, w, None), nn.Linear) for w in ("W_q", "W_k", "W_v", "W_o")):
+            if not _is_attention(part):
                 continue
             showing = MultiHeadAttention(part.W_q.in_features, n_heads)
             try:

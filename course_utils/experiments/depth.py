@@ -8,6 +8,7 @@ from torch import nn
 
 from ..block_variants import BlockVariant
 from ..data.text import Characters
+from ..ngrams import NGram
 from ..training import History, cosine_with_warmup, seed_everything, train
 from ..transformer import LanguageModel, next_symbol_loss
 
@@ -89,6 +90,16 @@ def likeness(model: nn.Module, text: Characters, *, seed: int = 0) -> list[float
     for hook in hooks:
         hook.remove()
     return cosines
+
+
+def frequency_nats(text: Characters, *, seed: int = 0, steps: int = 20) -> float:
+    """What a model reaches that knows how frequent each character is and nothing else, in the last steps of 150.
+
+    It reads the very batches over which `train_deep` averages its loss.
+    """
+    batches = text.batches(32, 16, seed)
+    windows = [next(batches) for _ in range(150)][-steps:]
+    return NGram(text.train, len(text.alphabet), 1).nats(torch.cat(windows))
 
 
 def train_deep(

@@ -4,23 +4,22 @@ import math
 
 from .. import experiments, training
 from ..data.text import python_manual
-from ..ngrams import NGram
 from ..transformer import LanguageModel
 
 SEEDS = (0, 1, 2)
 
 
 def depth() -> dict:
-    """Language models of 4 to 24 blocks, 150 steps: final nats (null where the run diverged), first loss, gradients."""
+    """Language models of 4 to 24 blocks, 150 steps: training nats (null if the run diverged), first loss, gradients."""
     text = python_manual()
-    counts = [NGram(text.train, len(text.alphabet), 1).nats(text.windows(32, 200, seed=1))]
+    unigram = [experiments.frequency_nats(text, seed=seed) for seed in SEEDS]
     runs = {}
     for n_blocks in (4, 6, 12, 24):
         for variant in experiments.VARIANTS:
             for warmup in (0, 100) if variant in ("pre-norm", "post-norm") else (0,):
                 name = f"{n_blocks} {variant}" + (", warm-up" if warmup else "")
                 runs[name] = [_deep(text, n_blocks, variant, warmup, seed, name) for seed in SEEDS]
-    return {"unigram": counts, "runs": runs}
+    return {"unigram": unigram, "runs": runs}
 
 
 def _deep(text, n_blocks: int, variant: str, warmup: int, seed: int, label: str) -> dict:
