@@ -7,4 +7,6 @@ from . import entries
 from .entry import Entry
 
 MODULES = sorted(module.name for module in pkgutil.iter_modules(entries.__path__))
-ENTRIES: dict[str, Entry] = {name: import_module(f"{entries.__name__}.{name}").ENTRY for name in MODULES if name != "shared"}
+ENTRIES: dict[str, Entry] = {
+    name: import_module(f"{entries.__name__}.{name}").ENTRY for name in MODULES if name != "shared"
+}

@@ -19,7 +19,7 @@ def heads(T, seed=0, count=8):
     return weights / weights.sum(-1, keepdims=True)
 
 
-def make(seed, T=len(WORDS)):
+def make(seed, T=16):
     words = [WORDS[i % len(WORDS)] for i in range(T)]
     return AttentionViewer(heads(T, seed), words, mask=np.tri(T, dtype=bool), other=3)
 

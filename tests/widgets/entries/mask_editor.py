@@ -35,7 +35,6 @@ def cases(r):
         q, k, v = r.normal(n, d), r.normal(n, d), r.normal(n, dv)
         mask = r.choice(r.mask(n, n), torch.ones(n, n).tril().bool(), r.mask(n, n, share=0.3))
         j, plain = r.below(n), bool(r.below(2))
-        # A change that moves nothing else gives NaN on a row of NaN: max of NaN is 0 in the widget's own rule.
         want = moved(q, k, v, mask, j, plain)
         yield Case("moves", (q, k, v, mask, n, d, dv, j, plain), want)
         back = [moved(q, k, v, mask, t)[:t].max().item() if t else 0.0 for t in range(n)]

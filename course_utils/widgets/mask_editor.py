@@ -1,0 +1,179 @@
+"""Paint who may attend to whom, and see which outputs a change of one word can reach."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import traitlets as t
+
+from course_utils.plots import Figure, Table, format_value, table
+
+from .base import CourseWidget
+from .packing import index, numbers, pack_exact, truths, unpack, words_of
+from .twin import Panel, matrices
+
+WORDS = ("the", "dog", "bites", "a", "man", "<pad>")
+PAD = "<pad>"
+MOST = 24  # words; more cells than that would be too small for a finger
+D = 4
+SEED = 3
+NUDGE = 1.0  # added to every entry of the query, key and value of the word that changes
+
+
+class MaskEditor(CourseWidget):
+    """A mask to paint, with the attention that follows from it.
+
+    words: up to 24 of them. mask: (T, T), True = may attend; everything unless given. q, k (T, d) and v (T, dv):
+    made up unless given. changed: the word that is nudged, the middle one unless given, -1 for none; 1 is added to
+    every entry of its query, key and value, and the widget says how far each output moves. real: which words are no
+    padding, for the button "Hide padding"; all but "<pad>" unless given.
+
+    `w.mask` is the mask as painted, a read-only boolean array; assign a whole matrix to change it.
+    """
+
+    module = "mask_editor"
+    uses = ("numbers", "heatmap")
+
+    words = t.List(t.Unicode()).tag(sync=True)
+    q = t.Dict().tag(sync=True)
+    k = t.Dict().tag(sync=True)
+    v = t.Dict().tag(sync=True)
+    real = t.List(t.Bool()).tag(sync=True)
+    initial = t.Dict().tag(sync=True)
+    changed = t.Int(-1).tag(sync=True)
+    empty = t.Enum(("zeros", "nan"), "zeros").tag(sync=True)
+    mask = t.Any().tag(
+        sync=True,
+        to_json=lambda mask, _: mask.astype(int).tolist(),
+        from_json=lambda rows, _: np.array(rows, dtype=bool),
+    )
+
+    def __init__(
+        self,
+        words: Iterable[str] = WORDS,
+        mask: Any = None,
+        q: Any = None,
+        k: Any = None,
+        v: Any = None,
+        *,
+        changed: int | None = None,
+        real: Any = None,
+        title: str = "Who may attend to whom",
+        predict: Any = None,
+        prediction: str | None = None,
+    ):
+        where = "MaskEditor"
+        words = words_of(where, "words", words)
+        n = len(words)
+        if n > MOST:
+            raise ValueError(f"{where}: words has {n} words; at most {MOST} can be painted, take a part of the text")
+        if (q is None) != (k is None) or (q is None) != (v is None):
+            raise ValueError(f"{where}: q, k and v come together; give all three or none of them")
+        if q is None:
+            q, k, v = np.random.default_rng(SEED).standard_normal((3, n, D))
+        q = numbers(where, "q", q, ("T", "d"), (n,))
+        k = numbers(where, "k", k, ("T", "d"), q.shape)
+        v = numbers(where, "v", v, ("T", "dv"), (n,))
+        mask = np.ones((n, n), bool) if mask is None else truths(where, "mask", mask, ("T", "T"), (n, n))
+        real = [w != PAD for w in words] if real is None else truths(where, "real", real, ("T",), (n,)).tolist()
+        middle = (n - 1) // 2
+        chosen = middle if changed is None else changed if changed == -1 else index(where, "changed", changed, n)
+        default = (
+            f"Only “{words[chosen if chosen >= 0 else middle]}” changes. "
+            "With a mask that hides the future, which outputs can move?",
+            ["all of them", "its own and those after it", "its own only", "those before it"],
+        )
+        super().__init__(
+            title=title,
+            predict=predict,
+            prediction=prediction,
+            default=default,
+            words=words,
+            q=pack_exact(q),
+            k=pack_exact(k),
+            v=pack_exact(v),
+            real=real,
+            changed=chosen,
+            mask=mask,
+            initial={"mask": mask.astype(int).tolist(), "changed": chosen},
+        )
+
+    @t.validate("mask")
+    def _a_mask(self, proposal: Any) -> np.ndarray:
+        n = len(self.words)
+        try:
+            mask = truths("MaskEditor", "mask", proposal["value"], ("T", "T"), (n, n))
+        except ValueError as error:
+            raise t.TraitError(str(error)) from None
+        mask.setflags(write=False)
+        return mask
+
+    @t.validate("changed")
+    def _a_word(self, proposal: Any) -> int:
+        if not -1 <= proposal["value"] < len(self.words):
+            last = len(self.words) - 1
+            raise t.TraitError(f"MaskEditor: changed is {proposal['value']}; it must be 0 to {last}, or -1 for none")
+        return proposal["value"]
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """q, k and v as float64."""
+        n = len(self.words)
+        q, k, v = (unpack(packed, (n, -1)) for packed in (self.q, self.k, self.v))
+        return q, k, v
+
+    def attention(self, changed: int = -1) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs (T, dv) and weights (T, T) under the mask as painted; with a word nudged, if one is named."""
+        import torch
+
+        from course_utils.attention import scaled_dot_product_attention
+
+        nudge = NUDGE * (np.arange(len(self.words)) == changed)[:, None]
+        q, k, v = (torch.tensor(array + nudge) for array in self.arrays())
+        out, weights = (x.numpy() for x in scaled_dot_product_attention(q, k, v, torch.tensor(self.mask)))
+        if self.empty == "nan":
+            nothing = ~self.mask.any(axis=1)[:, None]
+            out, weights = np.where(nothing, np.nan, out), np.where(nothing, np.nan, weights)
+        return out, weights
+
+    def moves(self, changed: int | None = None) -> np.ndarray:
+        """How far each output moves (T,), in its largest entry, when one word changes; `self.changed` unless named."""
+        changed = self.changed if changed is None else index("MaskEditor.moves", "changed", changed, len(self.words))
+        return np.abs(self.attention(changed)[0] - self.attention()[0]).max(axis=1)
+
+    def reaches_back(self) -> np.ndarray:
+        """For each word (T,): how far outputs before it move when it changes. All zero: nothing reaches back."""
+        return np.array([np.nan_to_num(self.moves(j)[:j]).max(initial=0.0) for j in range(len(self.words))])
+
+    def describe(self) -> str:
+        n, mask = len(self.words), self.mask
+        parts = [f"Mask editor. {n} words: {' '.join(self.words)}. {int(mask.sum())} of {n * n} cells may attend."]
+        if self.changed >= 0:
+            moved = ", ".join(f"{w} {format_value(float(x), 2)}" for w, x in zip(self.words, self.moves(), strict=True))
+            parts.append(f"When “{self.words[self.changed]}” changes, the outputs move by: {moved}.")
+        back = [(w, x) for w, x in zip(self.words, self.reaches_back(), strict=True) if x > 0]
+        told = ", ".join(f"“{w}” by {format_value(float(x), 2)}" for w, x in back)
+        parts.append(
+            f"A change reaches outputs before it for: {told}." if back else "No change reaches an output before it."
+        )
+        if empty := [w for w, row in zip(self.words, mask, strict=True) if not row.any()]:
+            gives = "zeros" if self.empty == "zeros" else "NaN, as a bare softmax"
+            parts.append(f"May attend to nothing, which gives {gives}: {', '.join(empty)}.")
+        return " ".join(parts)
+
+    def static(self) -> Figure:
+        _, weights = self.attention()
+        moved = [format_value(float(x), 2) for x in self.moves()] if self.changed >= 0 else None
+        title = f"moved by “{self.words[self.changed]}”" if moved else ""
+        panel = Panel("", weights, ~self.mask, moved, title)
+        return matrices([panel], self.words, self.words, self.title, self.describe(), numbers=True)
+
+    def table(self) -> Table:
+        """One row a query: its weight on every key (None where the mask hides it), and how far its output moved."""
+        _, weights = self.attention()
+        moved = self.moves() if self.changed >= 0 else [None] * len(self.words)
+        rows = [
+            (word, *(float(x) if shown else "hidden" for x, shown in zip(row, mask, strict=True)), move)
+            for word, row, mask, move in zip(self.words, weights, self.mask, moved, strict=True)
+        ]
+        header = ("query", *(f"key {word}" for word in self.words), "moved by")
+        return table(rows, header, caption=self.title, digits=4)
