@@ -8,7 +8,7 @@ import torch
 import wrong_answers
 
 from course_utils.checks import EXERCISES, check
-from course_utils.checks.diagnose import bench
+from course_utils.checks.bench import bench
 
 SEEDS = (0, 1, 11)
 LISTED = [w for w in wrong_answers.ALL if w.misconception]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from course_utils.checks import EXERCISES
-from course_utils.checks.diagnose import bench
+from course_utils.checks.bench import bench
 from course_utils.checks.values import leaves
 
 ALL = EXERCISES.values()

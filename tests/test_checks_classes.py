@@ -10,7 +10,7 @@ from torch import nn
 from course_utils import parts
 from course_utils.checks import EXERCISES, check
 from course_utils.checks.answers import LocalAnswer
-from course_utils.checks.diagnose import bench
+from course_utils.checks.bench import bench
 from course_utils.progress import progress
 
 CLASSES = [e for e in EXERCISES.values() if e.is_class]

@@ -12,7 +12,7 @@ import torch
 import wrong_answers
 
 from course_utils.checks import EXERCISES, Report, check
-from course_utils.checks.diagnose import bench
+from course_utils.checks.bench import bench
 from course_utils.recurrent import rnn_step as reference_rnn_step
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[-+]?\d+)?")

@@ -13,7 +13,8 @@ sizes unequal, hide keys behind huge values, and say in `shows` what a right ans
 
 A class is an exercise like a function: its recipe makes the class, its cases also say how the module is made
 (`make`, with random weights from `modules.construction`), and its reference is named in `modules.py`. `properties`
-are the cases for a module into which no weights can be copied. Where a result is random, or only a property can be
+are the cases for a module into which no weights can be copied; they also tell where to look when no misconception
+explains wrong numbers. Where a result is random, or only a property can be
 asked for, a case brings its own `compare`; where it is a plain number, its `Output` says `number=True`.
 
 Arguments and results cross by value (`values.py`), so that the same cases run on an answer in another process:

@@ -3,6 +3,7 @@
 import torch
 
 from course_utils import transformer as reference
+from course_utils.checks.block_attention import ATTENTION
 from course_utils.checks.block_mistakes import LINE_1, LINE_2, NORMS, ORDER, RESIDUALS
 from course_utils.checks.block_parts import DROPOUT, PARTS
 from course_utils.checks.block_properties import PROPERTIES, causal, made, two_calls_differ
@@ -40,7 +41,7 @@ CASES = (
     Case("a single word", "B = T = 1", 1, lambda d: {"x": d.normal(1, 1, 5)}, make=made(d_model=5, n_heads=1, d_ff=3)),
     Case("dropout in evaluation mode", "nothing is dropped", 1, lambda d: {"x": d.normal(2, 3, 6)},
          make=made(d_model=6, n_heads=2, d_ff=10, dropout=0.3), repeat=True),
-    Case("dropout close to 1 in train mode", "dropout acts on what each sub-layer adds", 1,
+    Case("dropout close to 1 in train mode", "nearly all that the sub-layers add is dropped, and x comes out", 1,
          lambda d: {"x": d.normal(2, 3, 4)},
          make=made(d_model=4, n_heads=2, d_ff=5, dropout=ALMOST_ALL, training=True)),
     Case("dropout in train mode", "two calls differ", 1, lambda d: {"x": d.normal(3, 4, 6)},
@@ -59,7 +60,7 @@ TRANSFORMER_BLOCK = Exercise(
     cases=CASES,
     properties=PROPERTIES,
     recipe=Recipe(assemble, RIGHT),
-    misconceptions=(*RESIDUALS, *NORMS, *ORDER, *PARTS, *DROPOUT),
+    misconceptions=(*RESIDUALS, *NORMS, *ORDER, *ATTENTION, *PARTS, *DROPOUT),
     hints=(
         "Two sub-layers. What does each of them read, and to what is its result added?",
         "First line: x plus what attention says of ln1(x), with the mask. Second line: x plus ff2(relu(ff1(ln2(x)))).",

@@ -35,11 +35,22 @@ def _batch_norms(module, d_model, d_ff):
     module.ln1, module.ln2 = nn.BatchNorm1d(d_model), nn.BatchNorm1d(d_model)
 
 
+def _over_samples(norm, x):
+    """Mean and spread over the batch, written by hand."""
+    return (x - x.mean(0)) / (x.var(0, unbiased=False) + norm.eps).sqrt() * norm.weight + norm.bias
+
+
 def _over_time(norm, x):
     """Features come second for a batch norm; a layer norm is made to run over words and features together."""
     if isinstance(norm, nn.BatchNorm1d):
         return norm(x.transpose(1, 2)).transpose(1, 2)
     return F.layer_norm(x, x.shape[1:]) * norm.weight + norm.bias
+
+
+def _both_or_one(way):
+    """Both norms replaced, or one of them."""
+    first, second = lambda m, x: way(m.ln1, x), lambda m, middle, x: way(m.ln2, middle)
+    return {"norm1": first, "norm2": second}, {"norm1": first}, {"norm2": second}
 
 
 RESIDUALS = (
@@ -98,6 +109,17 @@ RESIDUALS = (
          {"join2": lambda m, x, middle, normed, added: x + middle + added},
          {"join1": lambda m, x, normed, added: 2 * x + added,
           "join2": lambda m, x, middle, normed, added: 2 * middle + added}),
+    ),
+    Misconception(
+        "block_sum_changed",
+        "x and what a sub-layer returns are not simply added: one is subtracted from the other, or the sum is scaled.",
+        ("If both sub-layers returned zeros, what should come out?", "Look at every + and - in your forward.", LINES),
+        ({"join1": lambda m, x, normed, added: x - added},
+         {"join2": lambda m, x, middle, normed, added: middle - added},
+         {"join1": lambda m, x, normed, added: (x + added) / 2},
+         {"join2": lambda m, x, middle, normed, added: (middle + added) / 2},
+         {"join1": lambda m, x, normed, added: (x + added) / 2,
+          "join2": lambda m, x, middle, normed, added: (middle + added) / 2}),
     ),
     Misconception(
         "block_in_place",
@@ -173,7 +195,7 @@ NORMS = (
          "nn.LayerNorm(d_model)"),
         ({"layers": _batch_norms, "norm1": lambda m, x: _over_time(m.ln1, x),
           "norm2": lambda m, middle, x: _over_time(m.ln2, middle)},
-         {"norm1": lambda m, x: _over_time(m.ln1, x), "norm2": lambda m, middle, x: _over_time(m.ln2, middle)}),
+         *_both_or_one(_over_time), *_both_or_one(_over_samples)),
     ),
     Misconception(
         "block_only_query_normalised",

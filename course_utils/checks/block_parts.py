@@ -1,4 +1,4 @@
-"""Misconceptions of `TransformerBlock` about the sub-layers: mask, activation, dropout, what is registered."""
+"""Misconceptions of `TransformerBlock` about the feed-forward network, dropout and what is registered."""
 
 import math
 
@@ -72,33 +72,6 @@ def _keep(m, added):
 
 
 PARTS = (
-    Misconception(
-        "block_mask_not_passed",
-        "The mask does not reach the attention.",
-        ("Which of your lines uses the mask?", "Follow the mask from forward to the attention.", LINE_1),
-        ({"mask": lambda mask: None},),
-    ),
-    Misconception(
-        "block_mask_as_x_kv",
-        "The mask is passed as the second argument of the attention, which is x_kv.",
-        ("What is the second argument of the attention?", "The order is x_q, x_kv, mask.", "self.attn(n, mask=mask)"),
-        ({"attend": lambda m, normed, x, mask: m.attn(normed, mask)},),
-    ),
-    Misconception(
-        "block_mask_inverted",
-        "The mask is turned upside down before it reaches the attention.",
-        ("What does True mean in this course?", "Look for ~mask or mask == 0.", "self.attn(n, mask=mask)"),
-        ({"mask": lambda mask: None if mask is None else ~mask},),
-        convention="True = may attend.",
-    ),
-    Misconception(
-        "block_three_inputs",
-        "The attention is called with three inputs, as nn.MultiheadAttention is; here it takes x_q, x_kv and mask.",
-        ("What does the third argument of your attention mean?", "For self-attention one input is enough.", LINE_1),
-        ({"attend": lambda m, normed, x, mask: m.attn(normed, normed, normed)},
-         {"attend": lambda m, normed, x, mask: m.attn(normed, normed, normed, mask)},
-         {"attend": lambda m, normed, x, mask: m.attn(normed, normed, normed, mask=mask)}),
-    ),
     Misconception(
         "block_ffn_linear",
         "The feed-forward network has no activation: two linear layers in a row are one.",

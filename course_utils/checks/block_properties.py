@@ -54,10 +54,19 @@ def _stream_survives(call: Call, got: Outcome, want: Outcome) -> str:
     )
 
 
-def _permuted_and_reached(call: Call, got: Outcome, want: Outcome) -> str:
-    moved, *others = got.more
+def _one_sample_and_each_word(arguments: dict) -> tuple[dict, ...]:
+    """Another sample 1, the words in another order, and each word moved in turn."""
+    x = arguments["x"]
+    other = torch.stack([x[0], 2 - x[1]])
+    return {"x": other}, {"x": x[:, ORDER]}, *for_each_word("x", 0)(arguments)
+
+
+def _alone_permuted_and_reached(call: Call, got: Outcome, want: Outcome) -> str:
+    other, moved, *changed = got.more
+    if not same(other[0], got.value[0]):
+        return "When sample 1 of the batch is exchanged, the output for sample 0 changes: samples must not mix."
     as_if = Outcome(value=got.value, more=(moved,))
-    return permuted(call, as_if, want) or reach(call, Outcome(value=got.value, more=tuple(others)), want)
+    return permuted(call, as_if, want) or reach(call, Outcome(value=got.value, more=tuple(changed)), want)
 
 
 def _causal(call: Call, got: Outcome, want: Outcome) -> str:
@@ -127,9 +136,10 @@ PROPERTIES = (
          lambda d: {"x": d.normal(2, 5, 8)}, make=made(d_model=8, n_heads=4, d_ff=11), compare=_number_of_weights),
     Case("all weights zero", "what sub-layers add is added to x itself", 1, lambda d: {"x": 2 + d.normal(2, 3, 6)},
          make=_bare(6, 2, 10, own="zeros"), compare=_stream_survives),
-    Case("words change places", "the outputs change places with the words; every word reaches every word", 2,
-         lambda d: {"x": d.normal(2, 5, 8)}, make=_bare(8, 4, 12),
-         more=lambda a: ({"x": a["x"][:, ORDER]}, *for_each_word("x", 0)(a)), compare=_permuted_and_reached),
+    Case("words change places", "the outputs change places with the words; every word reaches every word of its own "
+         "sample, and no other", 2,
+         lambda d: {"x": d.normal(2, 5, 8)}, make=_bare(8, 4, 12), more=_one_sample_and_each_word,
+         compare=_alone_permuted_and_reached),
     Case("a causal mask (T, T)", "no word sees a later word", 2,
          lambda d: {"x": d.normal(2, 5, 6), "mask": causal(5)}, make=_bare(6, 2, 9), more=for_each_word("x", 0),
          compare=_causal),

@@ -13,7 +13,7 @@ def assemble(s):
         def __init__(self, d_model, n_heads, d_ff, dropout=0.0):
             s.begin(super())
             self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
-            self.attn = FusedMultiHeadAttention(d_model, n_heads)
+            self.attn = s.attention(d_model, n_heads)
             s.layers(self, d_model, d_ff)
             self.drop = s.dropout(dropout)
 
@@ -46,6 +46,7 @@ def drop(module, added):
 
 RIGHT = {
     "begin": lambda parent: parent.__init__(),
+    "attention": FusedMultiHeadAttention,
     "layers": layers,
     "dropout": nn.Dropout,
     "mask": lambda mask: mask,

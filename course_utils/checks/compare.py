@@ -13,10 +13,23 @@ import torch
 from torch import Tensor
 
 from course_utils.checks.model import Case, Output
-from course_utils.checks.telling import describe, kind_of, tell_changed, tell_error, tell_misfits
+from course_utils.checks.telling import (
+    confined,
+    describe,
+    first_place,
+    kind_of,
+    share,
+    tell_changed,
+    tell_error,
+    tell_misfits,
+)
 from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 RELATIVE, ABSOLUTE = 1e-4, 2e-5
+
+# What a case's own comparison says where it sees that something is wrong, and other cases can tell what.
+ELSEWHERE = "The result is not the right one here."
+RANDOM = "Two calls with the same input give different results."
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,7 @@ def _conduct_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Pro
     if case.keeps_inputs and got.changed:
         return Problem("changed", tell_changed(got.changed))
     if case.repeat and case.compare is None and not repeats(got):
-        return Problem("repeat", "Two calls with the same input give different results.")
+        return Problem("repeat", RANDOM)
     return _gradient_problem(case, call, got, want)
 
 
@@ -201,7 +214,9 @@ def _nan(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> str:
     if not bad.any():
         return ""
     what = "NaN" if got[bad].isnan().any() else "infinite numbers"
-    text = f"{output.name}: {what} in {_share(bad)}{_first(output, bad)}."
+    if bad.dim() == 0:
+        return f"{output.name} is {'not a number (NaN)' if bool(got.isnan()) else 'infinite'}."
+    text = f"{output.name}: {what} in {share(bad)}{first_place(output, bad)}."
     if free is not None and not (bad & ~free.expand(want.shape)).any():
         text += " That is exactly where the mask allows nothing: any finite numbers would do there."
     return text
@@ -215,39 +230,15 @@ def _value(output: Output, got: Tensor, want: Tensor, free: Tensor | None, toler
         return ""
     if wrong.dim() == 0:
         return f"{output.name}: a single number, as it should be, but not the right one."
-    sentences = [f"{output.name}: the shape is right, the numbers differ in {_share(wrong)}{_first(output, wrong)}."]
-    sentences += _confined(output, wrong)
+    if wrong.numel() == 1:
+        return f"{output.name}: the shape is right, the only number in it is not."
+    sentences = [
+        f"{output.name}: the shape is right, the numbers differ in {share(wrong)}{first_place(output, wrong)}."
+    ]
+    sentences += confined(output, wrong)
     if output.weights:
         sentences += _about_weights(output, got, want, free)
     return " ".join(sentences)
-
-
-def _share(wrong: Tensor) -> str:
-    count, total = int(wrong.sum()), wrong.numel()
-    if total == 1:
-        return "its only place"
-    return f"all {total} places" if count == total else f"{count} of {total} places"
-
-
-def _first(output: Output, wrong: Tensor) -> str:
-    if wrong.dim() == 0:
-        return ""
-    position = wrong.nonzero()[0].tolist()
-    names = output.axis_names(wrong.dim())
-    return ", first at " + ", ".join(f"{n} {i}" for n, i in zip(names, position, strict=True)) + " (counted from 0)"
-
-
-def _confined(output: Output, wrong: Tensor) -> list[str]:
-    """Where the differences are confined to a part of an axis."""
-    found = []
-    for axis, name in enumerate(output.axis_names(wrong.dim())):
-        others = [i for i in range(wrong.dim()) if i != axis]
-        touched = wrong.any(dim=others) if others else wrong
-        if name in ("feature", "vocabulary") or touched.all() or touched.numel() == 1:
-            continue
-        where = ", ".join(str(i) for i in touched.nonzero().flatten().tolist())
-        found.append(f"Only {name} {where} is affected.")
-    return found[:2]
 
 
 def _about_weights(output: Output, got: Tensor, want: Tensor, free: Tensor | None) -> list[str]:
@@ -275,7 +266,7 @@ def _gradient_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Pr
         return None
     if got.inside is not None and got.inside.loaded != "names" and got.idle and got.gradient_error is None:
         names = ", ".join(f"`{n}`" for n in got.idle)
-        return Problem("gradient", f"The result is right, but no gradient reaches {names}: it would never learn.")
+        return Problem("gradient", f"No gradient reaches {names}: it would never learn.")
     if case.compare is not None or same_gradients(got, want):
         return None
     if got.gradient_error is not None:

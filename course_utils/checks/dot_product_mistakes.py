@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from course_utils.checks.hiding import fill, with_and_without_care
 from course_utils.checks.model import Misconception
+from course_utils.checks.shared import identical
 
 
 def _divide_in_place(q):
@@ -21,13 +22,16 @@ def _hand_softmax(scores):
 
 def _looks_like_dropout(got, want):
     """Two calls differ, and not because the weights are another random distribution."""
-    if got.second is None or not isinstance(got.value, tuple) or not isinstance(got.second.value, tuple):
+    second = None if got.second is None else got.second.value
+    if not all(isinstance(value, tuple) and len(value) > 1 for value in (got.value, second)):
         return False
-    (out, weights, *_), (other, other_weights, *_) = got.value, got.second.value
+    (out, weights, *_), (other, other_weights, *_) = got.value, second
     if not all(torch.is_tensor(t) for t in (out, weights, other, other_weights)) or out.shape != other.shape:
         return False
-    if torch.equal(weights, other_weights):
-        return not torch.equal(out, other)
+    if weights.shape != other_weights.shape:
+        return False
+    if identical(weights, other_weights):
+        return not identical(out, other)
     return not torch.allclose(weights.sum(-1), torch.ones(()))
 
 

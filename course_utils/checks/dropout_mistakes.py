@@ -211,7 +211,14 @@ MISCONCEPTIONS = (
         "drop_nothing",
         "x comes back as it is: nothing is ever dropped.",
         ("How many zeros has the result?", "Does the result of your mask reach the return line?", _LINE),
-        ({"whole": lambda x, p, training: x}, {"whole": lambda x, p, training: x / (1 - p) if training else x}),
+        ({"whole": lambda x, p, training: x},),
+    ),
+    Misconception(
+        "drop_only_scales",
+        "Everything is scaled, and nothing is ever dropped.",
+        ("How many zeros has the result?", "Does your mask take part in the line that scales?", _LINE),
+        ({"kept": lambda noise, p: noise >= 0},
+         {"kept": lambda noise, p: noise >= 0, "rescale": lambda y, p, kept: y * (1 - p)}),
     ),
     Misconception(
         "drop_p_zero",

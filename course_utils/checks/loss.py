@@ -211,6 +211,15 @@ LM_LOSS = Exercise(
             ({"mean": _total},),
         ),
         Misconception(
+            "loss_perplexity",
+            "The perplexity is returned: exp of the loss.",
+            ("Is your result ever smaller than 1?",
+             "A model that is sure and right has the loss 0 and the perplexity 1.",
+             "Return the mean itself, without exp."),
+            ({"finish": torch.exp},),
+            convention="the loss is in nats; the perplexity is computed from it elsewhere.",
+        ),
+        Misconception(
             "loss_base_two",
             "The loss is in bits (log base 2) instead of nats.",
             ("Which logarithm do you take?", "Equal logits must give log V, the natural one.",

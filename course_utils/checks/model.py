@@ -194,9 +194,13 @@ class Exercise:
             for variant in misconception.variants:
                 yield (misconception,), self.recipe.make(variant)
 
-    def pairs(self) -> Iterator[tuple[tuple[Misconception, ...], Callable[..., Any]]]:
-        """Two misconceptions at once, in their usual variants, where they touch different steps."""
+    def pairs(self) -> Iterator[tuple[Misconception, Misconception]]:
+        """Two misconceptions at once, where their usual variants touch different steps."""
         for a, b in combinations([m for m in self.misconceptions if m.variants], 2):
             first, second = a.variants[0], b.variants[0]
             if "whole" not in first | second and not first.keys() & second.keys():
-                yield (a, b), self.recipe.make(first, second)
+                yield a, b
+
+    def pair(self, a: Misconception, b: Misconception) -> Callable[..., Any]:
+        """Two misconceptions at once, as a function."""
+        return self.recipe.make(a.variants[0], b.variants[0])

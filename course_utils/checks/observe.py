@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from course_utils.checks.answers import LocalAnswer
-from course_utils.checks.compare import Problem, same_values
+from course_utils.checks.bench import Bench
+from course_utils.checks.compare import RANDOM, Problem, same_values
 from course_utils.checks.exercises import EXERCISES
 from course_utils.checks.model import Case, Exercise
 from course_utils.checks.report import Finding
@@ -15,7 +16,7 @@ from course_utils.checks.values import Answer, Call, Outcome, leaves
 KIND_HINTS = {
     "error": "Read the last line of the message first. Which shapes or types meet in the line it names?",
     "endless": "Print something in each round of your loops. Which one never ends, and what should end it?",
-    "structure": "Compare your `return` line with the docstring: how many results, in which order?",
+    "structure": "Compare your `return` line with the docstring: how many results, of which kind, in which order?",
     "shape": "Print the shape after every line. Which line is the first one with a shape you did not expect?",
     "kind": "Print `result.dtype`. Which line turned the numbers into another kind?",
     "nan": "NaN spreads. Which line makes the first one: a division by zero, exp of a large number, inf - inf?",
@@ -38,8 +39,8 @@ class CaseRun:
     problem: Problem | None
 
 
-def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wanted: Outcome) -> Finding:
-    """The finding for a failing case that no misconception explains."""
+def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wanted: Outcome, more: str = "") -> Finding:
+    """The finding for a failing case that no misconception explains; more: a sentence about the answer as a whole."""
     if _calls_a_stub(run.outcome):
         return _stub_finding(exercise, run)
     text = run.problem.text if run.problem.text.endswith((".", "?")) else f"{run.problem.text}."
@@ -48,9 +49,28 @@ def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wante
         idle = _without_influence(exercise, answer, call.forward_only(), run.outcome, wanted)
         if idle:
             sentences.append(f"Changing {' or '.join(idle)} does not change your result.")
+    if more:
+        sentences.append(more)
     sentences.append(f"(Case “{run.case.name}”: {run.case.shows}.)")
-    hints = (KIND_HINTS[run.problem.kind], *exercise.hints[1:])
+    kind = run.problem.kind
+    if more:
+        kind = "repeat" if more == RANDOM else "property"
+    if kind == "property" and "gradient" in run.problem.text:
+        kind = "gradient"
+    hints = (KIND_HINTS[kind], *exercise.hints[1:])
     return Finding(" ".join(sentences), None, hints, run.case.name)
+
+
+def property_lost(at: Bench, answer: Answer) -> str:
+    """The first property of every right module that an answer does not have; "" if it has them all.
+
+    at: the bench of the exercise's properties. Where numbers differ in all places, properties still tell where to look.
+    """
+    for number, case in enumerate(at.exercise.cases):
+        problem = at.problem(number, answer.call(at.calls[number])) if case.points else None
+        if problem is not None and problem.kind == "property":
+            return problem.text
+    return ""
 
 
 def _calls_a_stub(outcome: Outcome) -> bool:

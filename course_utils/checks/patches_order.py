@@ -1,7 +1,7 @@
 """Misconceptions of `patchify` about the order of patches and of the numbers in them."""
 
 from course_utils.checks.model import Misconception, Steps
-from course_utils.checks.patches_recipe import accept, cut_by_reshape, forced, refuse_by_assert
+from course_utils.checks.patches_recipe import accept, cut_by_reshape, forced, refuse, refuse_by_assert
 
 
 def _arranged(*orders) -> tuple[Steps, ...]:
@@ -10,6 +10,16 @@ def _arranged(*orders) -> tuple[Steps, ...]:
 
 def _finished(*ways) -> tuple[Steps, ...]:
     return tuple({"finish": way} for way in ways)
+
+
+def _channels_first(patches, images, p):
+    """All patches of channel 0, then all of channel 1, and so on."""
+    return patches.unflatten(2, (-1, p * p)).transpose(1, 2).flatten(1, 2)
+
+
+def _channels_second(patches, images, p):
+    """The channels of a patch one after the other, each as a patch."""
+    return patches.unflatten(2, (-1, p * p)).flatten(1, 2)
 
 
 BATCH_HINTS = ("To which image does the first half of your result belong?", "Give two images, one all 0, one all 1.")
@@ -58,8 +68,17 @@ ORDER = (
          "After unfold the shape is (B, C, rows, columns, p, p). An image with one channel does not show the mistake.",
          "move the channels behind the patches first: permute(0, 2, 3, 1, 4, 5)"),
         ({"arrange": lambda grid: grid, "flatten": forced},
-         {"refuse": accept, "arrange": lambda grid: grid, "flatten": forced},
-         {"finish": lambda patches, images, p: patches.unflatten(2, (-1, p * p)).transpose(1, 2).flatten(1, 2)}),
+         {"refuse": accept, "arrange": lambda grid: grid, "flatten": forced}),
+    ),
+    Misconception(
+        "patch_channels_apart",
+        "Each channel is cut into patches of its own: there are C times as many patches, each with p · p numbers only.",
+        ("How many patches has an image of 4 x 6 with three channels if p = 2?",
+         "Which axes do you join: those that count patches, or those within a patch?",
+         "(B, N, C·p·p): the channels of a patch belong into one row"),
+        tuple({"refuse": check, "finish": way} for check in (refuse, accept)
+              for way in (_channels_first, _channels_second)),
+        convention="a patch has all channels: it is flattened as (channel, row, column).",
     ),
     Misconception(
         "patch_unfold_not_transposed",

@@ -55,6 +55,10 @@ def _hide_in_place(x, real):
     return write_into(x, x.masked_fill(~real, 0.0))
 
 
+def _of_all_words(x, lengths):
+    return x[torch.arange(x.shape[1]) < lengths.unsqueeze(1)].mean(0)
+
+
 RIGHT = {
     "prepare": lambda x: x,
     "real": lambda mask: mask,
@@ -115,6 +119,14 @@ MISCONCEPTIONS = (
         ("Which axis disappears?", "x is (B, T, D), the result is (B, D).", "dim=1"),
         ({"add": lambda hidden, real: hidden.sum(-1)}, {"add": lambda hidden, real: hidden.sum(0)},
          {"whole": lambda x, lengths: x.mean(-1)}, {"whole": lambda x, lengths: x.mean(0)}),
+    ),
+    Misconception(
+        "pool_over_sentences",
+        "All sentences get the same vector: the mean runs over the real words of the whole batch.",
+        ("Should two sentences of a batch have the same mean?", "x[real] has lost which sentence a word is from.",
+         "keep axis 0: sum over dim=1 only"),
+        ({"whole": lambda x, lengths: _of_all_words(x, lengths).expand(len(x), -1)},
+         {"whole": _of_all_words}),
     ),
     Misconception(
         "pool_lengths_no_axis",

@@ -1,6 +1,7 @@
 """Cases and misconceptions of `rnn_step`."""
 
 import torch
+import torch.nn.functional as F
 
 from course_utils import recurrent as reference
 from course_utils.checks.model import Case, Draw, Exercise, Misconception, Output, Recipe
@@ -93,6 +94,16 @@ RNN_STEP = Exercise(
              "Give the function inputs of size 10 and look at the largest entry of the result.",
              "Wrap the whole sum: torch.tanh(...)"),
             ({"squash": lambda i, m, b: i + m + b},),
+        ),
+        Misconception(
+            "rnn_other_activation",
+            "Another function than tanh squashes the sum.",
+            ("Between which two numbers does tanh stay? And your function?",
+             "Give the function large positive and large negative inputs.",
+             "torch.tanh(...)"),
+            tuple({"squash": lambda i, m, b, f=f: f(i + m + b)} for f in (
+                torch.relu, torch.sigmoid, F.gelu, F.hardtanh, torch.sin, lambda s: 2 * torch.sigmoid(s) - 1)),
+            convention="the state goes through tanh.",
         ),
         Misconception(
             "rnn_forgets_hidden",

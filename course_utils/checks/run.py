@@ -1,6 +1,7 @@
 """Runs an exercise's cases on an answer and makes the report; `check` is what a notebook calls."""
 
 import difflib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,8 @@ from torch import Tensor, nn
 from course_utils import parts
 from course_utils.checks import limit
 from course_utils.checks.answers import LocalAnswer, untouched
-from course_utils.checks.compare import first_problem
-from course_utils.checks.diagnose import Bench, advice, bench, explain
+from course_utils.checks.bench import Bench, bench
+from course_utils.checks.diagnose import advice, explain
 from course_utils.checks.exercises import EXERCISES
 from course_utils.checks.model import Exercise
 from course_utils.checks.observe import CaseRun
@@ -45,15 +46,35 @@ def run_exercise(exercise: Exercise, answer: Answer, seed: int = 0) -> Report:
     with untouched():
         at = bench(exercise, seed)
         runs: list[CaseRun] = []
-        for number, case in enumerate(exercise.cases):
-            outcome = settled(exercise.outputs, answer.call(at.calls[number]))
-            if not runs and _is_stub(outcome):
+        for run in _runs(at, answer):
+            if not runs and _is_stub(run.outcome):
                 return Report(exercise.name, 0, exercise.max_points, False, NOT_DONE, optional=exercise.optional)
-            if not runs and exercise.properties and outcome.inside is not None and outcome.inside.missing:
-                return _by_properties(exercise, answer, seed, outcome.inside.missing)
-            problem = first_problem(case, at.calls[number], exercise.outputs, outcome, at.wanted[number])
-            runs.append(CaseRun(case, outcome, problem))
+            if not runs and _missing(exercise, run.outcome):
+                return _by_properties(exercise, answer, seed, _missing(exercise, run.outcome))
+            runs.append(run)
         return _report(at, answer, runs)
+
+
+def passes(exercise: Exercise, answer: Answer, seed: int = 0) -> bool:
+    """Whether `run_exercise` would pass an answer; ends with the first case that fails, and asks for no reason."""
+    with untouched():
+        for number, run in enumerate(_runs(bench(exercise, seed), answer)):
+            if not number and _missing(exercise, run.outcome):
+                return passes(exercise.by_properties, answer, seed)
+            if run.problem and run.case.points:
+                return False
+        return True
+
+
+def _runs(at: Bench, answer: Answer) -> Iterator[CaseRun]:
+    for number, case in enumerate(at.exercise.cases):
+        outcome = settled(at.exercise.outputs, answer.call(at.calls[number]))
+        yield CaseRun(case, outcome, at.problem(number, outcome))
+
+
+def _missing(exercise: Exercise, outcome: Outcome) -> tuple[str, ...]:
+    """The weights that a module does not hold, where properties can take the place of numbers."""
+    return () if not exercise.properties or outcome.inside is None else outcome.inside.missing
 
 
 def _by_properties(exercise: Exercise, answer: Answer, seed: int, missing: tuple[str, ...]) -> Report:

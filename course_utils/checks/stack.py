@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from course_utils import encoder_decoder as reference
-from course_utils.checks.compare import close
+from course_utils.checks.compare import ELSEWHERE, close
 from course_utils.checks.model import Case, Draw, Exercise, Output, Recipe
 from course_utils.checks.stack_mistakes import MISCONCEPTIONS, RIGHT, assemble
 from course_utils.checks.values import Call, Double, Outcome, Probe
@@ -48,7 +48,7 @@ def _registered(call: Call, got: Outcome, want: Outcome) -> str:
 def _mask_arrives(call: Call, got: Outcome, want: Outcome) -> str:
     """A module that takes x alone is right; one that takes a mask has to hand it on."""
     if not bool(close(got.value[0], want.value[0]).all()):
-        return "Without a mask, the output is not that of the layers one after the other."
+        return ELSEWHERE
     takes_mask = bool(got.value[3][2])
     if not takes_mask or bool(close(got.value[2], want.value[2]).all()):
         return ""

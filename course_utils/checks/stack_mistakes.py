@@ -85,6 +85,12 @@ def _in_no_grad(layers, x, mask):
         return _one_after_the_other(layers, x, mask)
 
 
+def _cut_before_each(layers, x, mask):
+    for layer in layers:
+        x = layer(x.detach(), mask)
+    return x
+
+
 RIGHT = {
     "begin": lambda parent: parent.__init__(),
     "layers": lambda make_layer, n_layers: [make_layer() for _ in range(n_layers)],
@@ -238,6 +244,12 @@ MISCONCEPTIONS = (
         "The layers are cut off from the graph, so that they never learn.",
         ("Does every layer get a gradient?", "Look for detach, .data or no_grad.", "x = layer(x)"),
         ({"run": _then(lambda out, x: out.detach())}, {"run": _in_no_grad}),
+    ),
+    Misconception(
+        "stack_cut_between",
+        "The graph is cut between the layers: only the last layer learns.",
+        ("Which layers get a gradient?", "Look for detach, .data or no_grad between two layers.", "x = layer(x)"),
+        ({"run": _cut_before_each},),
     ),
     Misconception(
         "stack_no_super",

@@ -1,10 +1,11 @@
-"""What is said about received values, errors, written arguments and weights of other sizes."""
+"""What is said about received values, wrong places, errors, written arguments and weights of other sizes."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from course_utils.checks.model import Output
 from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 
@@ -65,7 +66,41 @@ def describe(value: Any) -> str:
     if isinstance(value, Foreign):
         return value.description
     if isinstance(value, tuple):
-        return f"{len(value)} results" if len(value) != 1 else "a tuple with one result"
+        return f"{len(value)} results, in a tuple or a list" if len(value) != 1 else "a tuple or a list of one result"
     if value is None:
         return "None"
     return f"a plain {type(value).__name__}"
+
+
+def share(wrong: Tensor) -> str:
+    """How many of the places are wrong, in words."""
+    count, total = int(wrong.sum()), wrong.numel()
+    return f"all {total} places" if count == total else f"{count} of {total} places"
+
+
+def first_place(output: Output, wrong: Tensor) -> str:
+    """Where the first wrong place is; nothing where all are."""
+    if wrong.all():
+        return ""
+    position = wrong.nonzero()[0].tolist()
+    names = output.axis_names(wrong.dim())
+    return ", first at " + ", ".join(f"{n} {i}" for n, i in zip(names, position, strict=True)) + " (counted from 0)"
+
+
+def confined(output: Output, wrong: Tensor) -> list[str]:
+    """Where the differences are confined to a part of an axis."""
+    found = []
+    for axis, name in enumerate(output.axis_names(wrong.dim())):
+        others = [i for i in range(wrong.dim()) if i != axis]
+        touched = wrong.any(dim=others) if others else wrong
+        if name in ("feature", "vocabulary") or touched.all() or touched.numel() == 1:
+            continue
+        if 2 * int(touched.sum()) > touched.numel():
+            found.append(f"Nothing at {name} {_listed(~touched)} is affected.")
+        else:
+            found.append(f"Only {name} {_listed(touched)} is affected.")
+    return found[:2]
+
+
+def _listed(places: Tensor) -> str:
+    return ", ".join(str(i) for i in places.nonzero().flatten().tolist())

@@ -142,7 +142,14 @@ MISCONCEPTIONS = (
         "tie_softmax",
         "Probabilities are returned instead of logits.",
         ("What does cross_entropy expect?", "Look for softmax.", "return self.head(self.emb(idx))"),
-        _last(lambda z: z.softmax(-1), lambda z: z.log_softmax(-1), torch.sigmoid),
+        _last(lambda z: z.softmax(-1), torch.sigmoid, lambda z: z.softmax(1), lambda z: z.softmax(0)),
+    ),
+    Misconception(
+        "tie_log_softmax",
+        "Log-probabilities are returned instead of logits.",
+        ("Who takes the softmax: the model, or the loss?", "Look for log_softmax.", "return self.head(self.emb(idx))"),
+        _last(lambda z: z.log_softmax(-1)),
+        convention="the logits are returned as they are; cross_entropy does the rest.",
     ),
     Misconception(
         "tie_symbols_returned",
@@ -166,7 +173,15 @@ MISCONCEPTIONS = (
         "tie_flattened",
         "Batch and time are folded into one axis.",
         ("Which shape does the statement name?", "Look for view, reshape or flatten.", "(B, T, V)"),
-        _last(lambda z: z.flatten(0, 1), lambda z: z.transpose(1, 2)),
+        _last(lambda z: z.flatten(0, 1)),
+        convention="the logits have shape (B, T, V).",
+    ),
+    Misconception(
+        "tie_vocabulary_before_time",
+        "Time and vocabulary have changed places: the logits come as (B, V, T).",
+        ("Which axis holds the scores of one place?", "Look for transpose or permute; cross_entropy may want that "
+         "order, the statement does not.", "return self.head(self.emb(idx))"),
+        _last(lambda z: z.transpose(1, 2), lambda z: z.transpose(1, 2).reshape(z.shape)),
         convention="the logits have shape (B, T, V).",
     ),
     Misconception(

@@ -28,6 +28,14 @@ def _clip_with(default):
     )
 
 
+def _clip_to(limit):
+    return lambda model, max_norm: nn.utils.clip_grad_norm_(model.parameters(), limit)
+
+
+def _clip_if_given(limit):
+    return lambda model, max_norm: None if max_norm is None else _clip_to(limit)(model, max_norm)
+
+
 def _clip_values(model, max_norm):
     if max_norm is not None:
         nn.utils.clip_grad_value_(model.parameters(), max_norm)
@@ -119,6 +127,12 @@ CLIPPING = (
         "The gradients are clipped although no max_norm is given, or None is passed on to the clipping.",
         ("What should happen if max_norm is None?", "Call it without max_norm.", LINE_CLIP),
         ({"clip": _always_clip}, {"clip": _clip_with(1.0)}, {"clip": _clip_with(0.5)}, {"clip": _clip_with(0.0)}),
+    ),
+    Misconception(
+        "train_clip_fixed",
+        "The gradients are clipped to a number of your own, whatever max_norm is.",
+        ("Is there an argument that you did not use?", "Call it with a large max_norm, and without any.", LINE_CLIP),
+        tuple({"clip": step} for limit in (1.0, 0.5, 5.0) for step in (_clip_to(limit), _clip_if_given(limit))),
     ),
     Misconception(
         "train_always_scaled",

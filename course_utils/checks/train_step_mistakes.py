@@ -153,9 +153,10 @@ UPDATES = (
     ),
     Misconception(
         "train_other_optimizer",
-        "A new optimizer is made in every call; the one that was passed, with its momentum, is not used.",
-        ("Is there an argument that you did not use?", "What does a new optimizer know of the steps before?",
-         "optimizer.step(), with the optimizer that was passed"),
+        "The weights are moved by something else than the optimizer that was passed (a new one, or a loop of your "
+        "own): that one never takes a step.",
+        ("Is there an argument that you did not use?", "What does a new optimizer, or a plain loop, know of momentum "
+         "and of the steps before?", "optimizer.step(), with the optimizer that was passed"),
         ({"optimizer": _instead(lambda p: torch.optim.Adam(p, lr=1e-3))},
          {"optimizer": _instead(lambda p: torch.optim.SGD(p, lr=0.01))},
          {"optimizer": _instead(lambda p: torch.optim.SGD(p, lr=0.1))},
@@ -211,7 +212,8 @@ LOSS = (
         "train_loss_divided",
         "The loss is divided once more: cross_entropy has taken the mean already.",
         ("By what has cross_entropy divided already?", "Look for / len(x).", "F.cross_entropy(model(x), y)"),
-        ({"reduce": lambda loss, x: loss / len(x)},),
+        ({"reduce": lambda loss, x: loss / len(x)},
+         {"result": lambda loss, model, x, y: loss.item() / len(x)}),
     ),
     Misconception(
         "train_nll_on_logits",

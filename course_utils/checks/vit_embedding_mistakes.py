@@ -13,6 +13,7 @@ from course_utils.checks.vit_embedding_recipe import PATCHIFY, far, table
 from course_utils.checks.vit_embedding_weights import CAT_LINE, WEIGHTS
 
 FIRST = "the class token comes first, and each of the 1 + N tokens gets a position of its own."
+ROWS = "row 0 of pos_embed belongs to the class token, the rows 1 to N to the patches."
 
 
 def _join(*ways) -> tuple[Steps, ...]:
@@ -61,9 +62,18 @@ MISCONCEPTIONS = (
         "vit_pos_shifted",
         "The rows of the position table are shifted: the class token gets a row that belongs to a patch.",
         ("Which row belongs to the class token?", "Look at the slices of your table.", CAT_LINE),
-        _join(lambda cls, x, rows: _cat(cls, x) + rows.roll(-1, 1), lambda cls, x, rows: _cat(cls, x) + rows.roll(1, 1),
-              lambda cls, x, rows: _cat(cls, x) + rows.flip(1)),
-        convention="row 0 of pos_embed belongs to the class token, the rows 1 to N to the patches.",
+        _join(lambda cls, x, rows: _cat(cls, x) + rows.roll(-1, 1),
+              lambda cls, x, rows: _cat(cls, x) + rows.roll(1, 1)),
+        convention=ROWS,
+    ),
+    Misconception(
+        "vit_pos_reversed",
+        "The rows of the position table are used in reverse: the last row goes to the first token.",
+        ("Which row belongs to the class token, and which to the last patch?", "Look for flip and for [::-1].",
+         CAT_LINE),
+        _join(lambda cls, x, rows: _cat(cls, x) + rows.flip(1),
+              lambda cls, x, rows: _cat(cls, x) + _cat(rows[:, :1], rows[:, 1:].flip(1))),
+        convention=ROWS,
     ),
     Misconception(
         "vit_pos_multiplied",
@@ -128,6 +138,15 @@ MISCONCEPTIONS = (
          "cut = use(patchify), before the class; patches = cut(images, self.patch)"),
         _OTHER_PATCHES,
         convention="patches go row by row, each flattened as (channel, row, column).",
+    ),
+    Misconception(
+        "vit_batch_averaged",
+        "The images of a batch are mixed: every patch becomes the mean over all images.",
+        ("Does a token of image 0 change when image 1 changes?", "Look for a mean or a norm over axis 0.",
+         "Patches stay with their image; only the class token and the positions are shared."),
+        (_projected(lambda x: x.mean(0, keepdim=True).expand_as(x)),
+         _projected(lambda x: (x - x.mean(0)) / (x.var(0, unbiased=False) + 1e-5).sqrt()),
+         *_finished(lambda result: result.mean(0, keepdim=True).expand_as(result))),
     ),
     Misconception(
         "vit_features_not_last",

@@ -150,7 +150,7 @@ def _(logits, targets, pad_id):
     return F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=0)
 
 
-@wrong("lm_loss")
+@wrong("lm_loss", "loss_perplexity")
 def _(logits, targets, pad_id):
     return torch.exp(F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=pad_id))
 

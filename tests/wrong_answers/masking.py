@@ -254,7 +254,7 @@ def _(x, lengths):
     return x.mean(dim=-1)
 
 
-@wrong("mean_pool")
+@wrong("mean_pool", "pool_over_sentences")
 def _(x, lengths):
     """The mean over all real words of the batch."""
     real = torch.arange(x.shape[1]) < lengths[:, None]

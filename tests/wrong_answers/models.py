@@ -120,7 +120,7 @@ def _(make_layer, n_layers):
     return nn.Sequential(*[make_layer() for _ in range(n_layers + 1)])
 
 
-def _encoder(forward):
+def _encoder(forward, misconception=None):
     """A wrong answer whose layers are right and whose forward is not."""
 
     def build_encoder(make_layer, n_layers):
@@ -133,7 +133,7 @@ def _encoder(forward):
         return Encoder()
 
     build_encoder.__name__ = forward.__name__.title()
-    wrong("build_encoder")(build_encoder)
+    wrong("build_encoder", misconception)(build_encoder)
 
 
 def _every_layer_reads_the_input(self, x, *args):
@@ -182,9 +182,10 @@ def _detached_between(self, x, *args):
 
 for _forward in (
     *(_every_layer_reads_the_input, _last_layer_left_out, _returns_in_the_loop, _backwards),
-    *(_results_added, _all_states, _detached_between),
+    *(_results_added, _all_states),
 ):
     _encoder(_forward)
+_encoder(_detached_between, "stack_cut_between")
 
 
 # --- TiedLM
@@ -270,13 +271,13 @@ _tied(None, tie=_frozen)
 _tied(None, make_head=lambda self, vocab, d_model: nn.Linear(d_model, vocab))
 _tied(None, forward=lambda self, idx: self.emb(idx))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx)).softmax(-1))
-_tied(None, forward=lambda self, idx: self.head(self.emb(idx)).log_softmax(-1))
+_tied("tie_log_softmax", forward=lambda self, idx: self.head(self.emb(idx)).log_softmax(-1))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx))[:, -1])
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx) * self.emb.embedding_dim**0.5))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx)) / self.emb.embedding_dim**0.5)
 _tied(None, forward=lambda self, idx: F.linear(self.emb(idx), self.emb.weight.detach()))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx).detach()))
-_tied(None, forward=lambda self, idx: self.head(self.emb(idx)).transpose(1, 2))
+_tied("tie_vocabulary_before_time", forward=lambda self, idx: self.head(self.emb(idx)).transpose(1, 2))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx).relu()))
 _tied(None, forward=lambda self, idx: self.head(self.emb(idx).mean(1, keepdim=True).expand(-1, idx.shape[1], -1)))
 _tied(None, __init__=_forgets_super)

@@ -117,7 +117,7 @@ def _a_grid(images, p, B, C, H, W):
     return images.unfold(2, p, p).unfold(3, p, p).permute(0, 2, 3, 1, 4, 5).flatten(3)
 
 
-@_patches()
+@_patches("patch_channels_apart")
 def _channels_apart(images, p, B, C, H, W):
     """One patch for each channel."""
     return images.unfold(2, p, p).unfold(3, p, p).reshape(B, -1, p * p)

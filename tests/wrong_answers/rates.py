@@ -102,7 +102,7 @@ def _(x, p, training):
     return x * (torch.rand(x.shape, generator=source) >= p) / (1 - p)
 
 
-@wrong("dropout")
+@wrong("dropout", "drop_only_scales")
 def _(x, p, training):
     """Everything scaled, nothing dropped."""
     return x / (1 - p) if training else x

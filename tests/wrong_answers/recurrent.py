@@ -80,7 +80,7 @@ def _(x, h, W_xh, W_hh, b):
         return torch.tanh(x @ W_xh + h @ W_hh + b)
 
 
-@wrong("rnn_step")
+@wrong("rnn_step", "rnn_other_activation")
 def _(x, h, W_xh, W_hh, b):
     return torch.relu(x @ W_xh + h @ W_hh + b)
 

@@ -149,7 +149,11 @@ def _one_hot_squares(self, model, x, y):
 _step("eval mode", start=lambda self, model, optimizer: (model.eval(), optimizer.zero_grad()))
 _step("mode left alone", start=lambda self, model, optimizer: optimizer.zero_grad())
 _step("no limit", clip=lambda self, model, max_norm: None)
-_step("always limited to 1", clip=lambda self, model, max_norm: nn.utils.clip_grad_norm_(model.parameters(), 1.0))
+_step(
+    "always limited to 1",
+    "train_clip_fixed",
+    clip=lambda self, model, max_norm: nn.utils.clip_grad_norm_(model.parameters(), 1.0),
+)
 _step("each parameter limited alone", clip=_each_clipped)
 _step("values limited", clip=_values_clipped)
 _step("short gradients made longer", clip=_always_scaled)
@@ -160,7 +164,11 @@ _step("loss after the update", result=lambda self, model, x, y, loss: F.cross_en
 _step("sum of losses", loss=lambda self, model, x, y: F.cross_entropy(model(x), y, reduction="sum"))
 _step("softmax twice", loss=lambda self, model, x, y: F.cross_entropy(model(x).softmax(-1), y))
 _step("squared error", loss=_one_hot_squares)
-_step("mean loss divided by the batch again", result=lambda self, model, x, y, loss: loss.item() / len(x))
+_step(
+    "mean loss divided by the batch again",
+    "train_loss_divided",
+    result=lambda self, model, x, y, loss: loss.item() / len(x),
+)
 _step("no result", result=lambda self, model, x, y, loss: None)
 _step("detached loss tensor", result=lambda self, model, x, y, loss: loss.detach())
 _step("train mode switched off at the end", result=lambda self, model, x, y, loss: (model.eval(), loss.item())[1])
@@ -177,7 +185,7 @@ def _(model, optimizer, x, y, max_norm=None):
     return loss
 
 
-@wrong("train_step")
+@wrong("train_step", "train_other_optimizer")
 def _(model, optimizer, x, y, max_norm=None):
     """A plain step of gradient descent in place of the optimiser's."""
     model.train()
