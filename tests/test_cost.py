@@ -101,7 +101,7 @@ def test_head_focus_is_the_mean_weight_on_each_noun(reader, data):
 
 def test_a_head_that_looks_at_a_noun_alone_has_focus_one():
     class Looking(nn.Module):
-        def forward(self, x, mask=None):
+        def forward(self, x, x_kv=None, mask=None):
             self.weights = torch.zeros(1, 1, 8, 8)
             self.weights[0, 0, 0, 2] = 1.0  # <cls> the NOUN
             return x

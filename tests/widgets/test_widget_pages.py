@@ -216,4 +216,6 @@ def test_a_hover_costs_no_more_than_a_few_frames(show, T):
     page, root = show(widget)
     mark(page, root)
     times, empty = speed.hover_times(page, root)
-    assert speed.quantiles(times)[0] <= FRAMES * speed.quantiles(empty)[0]
+    # Without a screen a browser may draw frames faster than any screen shows them: none counts less than 1/60 s.
+    frame = max(speed.quantiles(empty)[0], 1000 / 60)
+    assert speed.quantiles(times)[0] <= FRAMES * frame
