@@ -6,12 +6,9 @@ then one mistake for each failing case. What nothing reproduces is described.
 """
 
 import math
-import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-
-from torch import Tensor
 
 from course_utils.checks.bench import Bench, Candidate, Run, bench
 from course_utils.checks.compare import ELSEWHERE, RANDOM, repeats
@@ -209,22 +206,11 @@ def _partial_match(
     """None where fewer than half are reproduced: in a single extreme case many mistakes look alike."""
     run = partial(at.outcome, number)
     alike: dict[int, int] = {}
-    met: dict[Hashable, bool] = {}
-    for case in sorted(failing, key=at.seconds.__getitem__):
-        failure = _failure(runs[case], case)
-        alike[case] = likeness(at, runs[case], case, run) if met.get(failure, True) else 0
-        met.setdefault(failure, alike[case] > 0)
+    for case in sorted(failing, key=at.seconds.__getitem__):  # the order is for speed alone
+        alike[case] = likeness(at, runs[case], case, run)
         if 2 * sum(degree < 2 for degree in alike.values()) > len(failing):
             return None
     cases = [case for case in failing if alike[case] > 1]
     others = (n for n in range(len(runs)) if n not in alike)
     also_right = sum(at.problem(n, run(n, False)) is None for n in others)
     return _Match(candidate.misconception, cases, sum(alike.values()), also_right)
-
-
-def _failure(run: CaseRun, case: int) -> Hashable:
-    """Which cases fail in the same way: who makes no such error in the first of them need not try the others."""
-    error = run.outcome.error
-    if error is not None:
-        return error.kind, error.stage, error.line, re.sub(r"\d+", "#", error.message)
-    return case if isinstance(run.outcome.value, Tensor | tuple) else type(run.outcome.value)
