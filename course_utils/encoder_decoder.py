@@ -78,8 +78,11 @@ class WithMask(nn.Module):
         super().__init__()
         self.block, self.masks = block, masks
 
-    def forward(self, x: Float[Tensor, "B T d_model"]) -> Float[Tensor, "B T d_model"]:
-        return self.block(x, self.masks["now"])
+    def forward(
+        self, x: Float[Tensor, "B T d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B T d_model"]:
+        # A stack that hands a mask on has none to hand on here.
+        return self.block(x, self.masks["now"] if mask is None else mask)
 
 
 class Stack(nn.Module):
@@ -147,7 +150,7 @@ class TransformerTranslator(nn.Module):
     def encode(self, batch: Batch) -> Memory:
         """The state of every source word, and the mask of the real ones."""
         mask = batch.source_mask[:, None, None, :]
-        self.masks["now"] = mask
+        self.masks["now"] = mask.expand(-1, -1, batch.source.shape[1], -1)  # not every block broadcasts masks
         x = self.encoder(self._embed(self.source_emb, batch.source))
         return self.encoder_norm(x), mask
 

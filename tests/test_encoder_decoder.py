@@ -116,13 +116,24 @@ class Mine(nn.Module):
 
     def forward(self, x, mask=None):
         assert mask is not None, "the padding of the source must be hidden"
+        assert mask.shape == (len(x), 1, x.shape[1], x.shape[1]), "a shape that every attention must take"
         return self.block(x, mask)
 
 
 @torch.no_grad()
 def test_blocks_and_stack_of_a_reader_are_used_and_get_the_mask(corpus):
+    class Stack(nn.Module):
+        def __init__(self, layers):
+            super().__init__()
+            self.layers = nn.ModuleList(layers)
+
+        def forward(self, x, mask=None):
+            for layer in self.layers:
+                x = layer(x, mask)
+            return x
+
     def stack(make_layer, n_layers):
-        return nn.Sequential(*(make_layer() for _ in range(n_layers)))
+        return Stack([make_layer() for _ in range(n_layers)])
 
     seed_everything(0)
     model = TransformerTranslator(
