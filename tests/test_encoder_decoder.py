@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from properties.multihead import torch_twin
 from torch import nn
 
 from course_utils.data.batches import make_batch, training_batches
@@ -11,12 +12,6 @@ from course_utils.masks import causal_mask
 from course_utils.multihead import FusedMultiHeadAttention, MultiHeadAttention
 from course_utils.training import seed_everything
 from course_utils.transformer import TransformerBlock
-
-
-def copy_attention(ours, theirs):
-    theirs.in_proj_weight.copy_(torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]))
-    theirs.in_proj_bias.copy_(torch.cat([ours.W_q.bias, ours.W_k.bias, ours.W_v.bias]))
-    theirs.out_proj.load_state_dict(ours.W_o.state_dict())
 
 
 def randomise(module):
@@ -31,7 +26,7 @@ def test_encoder_blocks_are_torchs(block, norm_first):
     ours = block(12, 3, 20)
     theirs = nn.TransformerEncoderLayer(12, 3, 20, dropout=0.0, batch_first=True, norm_first=norm_first).eval()
     randomise(ours)
-    copy_attention(ours.attn, theirs.self_attn)
+    theirs.self_attn = torch_twin(ours.attn)
     for mine, other in (("ln1", "norm1"), ("ln2", "norm2"), ("ff1", "linear1"), ("ff2", "linear2")):
         getattr(theirs, other).load_state_dict(getattr(ours, mine).state_dict())
     x, mask = torch.randn(2, 5, 12), causal_mask(5)
@@ -45,8 +40,8 @@ def test_the_decoder_block_is_torchs():
     ours = DecoderBlock(12, 3, 20)
     theirs = nn.TransformerDecoderLayer(12, 3, 20, dropout=0.0, batch_first=True, norm_first=True).eval()
     randomise(ours)
-    copy_attention(ours.attn, theirs.self_attn)
-    copy_attention(ours.cross, theirs.multihead_attn)
+    theirs.self_attn = torch_twin(ours.attn)
+    theirs.multihead_attn = torch_twin(ours.cross)
     pairs = (("ln1", "norm1"), ("ln2", "norm2"), ("ln3", "norm3"), ("ff1", "linear1"), ("ff2", "linear2"))
     for mine, other in pairs:
         getattr(theirs, other).load_state_dict(getattr(ours, mine).state_dict())

@@ -73,7 +73,7 @@ def _texts(cell):
 @pytest.mark.notebook
 @pytest.mark.parametrize("style", SETS)
 def test_right_answers_of_one_style_carry_the_whole_course(style, tmp_path):
-    asked = {name for name, exercise in EXERCISES.items()}
+    asked = set(EXERCISES)
     for path in NOTEBOOKS:
         reports, printed = work_through(path, SETS[style], tmp_path)
         asked -= set(reports)

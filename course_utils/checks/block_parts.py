@@ -9,7 +9,7 @@ from torch import nn
 from course_utils.checks.block_mistakes import LINE_1, LINE_2, LINES
 from course_utils.checks.block_recipe import feed
 from course_utils.checks.model import Misconception
-from course_utils.checks.shared import calls_differ, looks_like_dropout
+from course_utils.checks.shared import calls_differ, looks_like_dropout, no_super
 from course_utils.checks.values import Outcome
 
 
@@ -151,14 +151,7 @@ PARTS = (
         ({"last": lambda out: (out, None)}, {"last": lambda out: (out, out)}),
         convention="forward returns the output only.",
     ),
-    Misconception(
-        "block_no_super",
-        "super().__init__() is missing: a module must be set up before layers are put into it.",
-        ("What is the first line of every __init__ of a module?", "Read the last line of the error.",
-         "super().__init__()"),
-        ({"begin": lambda parent: None},),
-        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
-    ),
+    no_super("block_no_super"),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from course_utils import positions as reference
 from course_utils.checks.model import Misconception
-from course_utils.checks.shared import looks_like_dropout
+from course_utils.checks.shared import dropout_always, no_super
 from course_utils.checks.sinusoids import SINUSOIDAL_POSITIONS
 
 
@@ -227,19 +227,6 @@ MISCONCEPTIONS = (
         ("Does self.emb get a gradient?", "Look for detach, .data or no_grad.", "Use self.emb(idx) as it is."),
         _join(lambda words, rows, root: words.detach() * root + rows),
     ),
-    Misconception(
-        "emb_dropout_always",
-        "Dropout is always on: two calls with the same words differ.",
-        ("Do two calls agree?", "F.dropout is on unless it is told training=False.", "No dropout here."),
-        tuple({"finish": lambda result, p=p: F.dropout(result, p)} for p in (0.1, 0.2, 0.5)),
-        symptom=looks_like_dropout,
-    ),
-    Misconception(
-        "emb_no_super",
-        "super().__init__() is missing: a module must be set up before layers are put into it.",
-        ("What is the first line of every __init__ of a module?", "Read the last line of the error.",
-         "super().__init__()"),
-        ({"begin": lambda parent: None},),
-        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
-    ),
+    dropout_always("emb_dropout_always", "Dropout is always on: two calls with the same words differ.", "finish"),
+    no_super("emb_no_super"),
 )  # fmt: skip

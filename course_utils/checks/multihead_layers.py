@@ -6,6 +6,7 @@ from torch import nn
 from course_utils.checks.hiding import with_and_without_care
 from course_utils.checks.model import Misconception
 from course_utils.checks.multihead_recipe import layers, merge, split
+from course_utils.checks.shared import no_super
 
 
 def _shared(module, d_model, n_heads):
@@ -199,14 +200,7 @@ PROJECTIONS = (
         convention="W_q, W_k, W_v and W_o are nn.Linear with bias.",
         symptom=_without_biases,
     ),
-    Misconception(
-        "mha_no_super",
-        "super().__init__() is missing: a module must be set up before layers are put into it.",
-        ("What is the first line of every __init__ of a module?", "Read the last line of the error.",
-         "super().__init__()"),
-        ({"begin": lambda parent: None},),
-        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
-    ),
+    no_super("mha_no_super"),
     Misconception(
         "mha_residual_inside",
         "The input is added inside the layer; the block will add it again.",

@@ -3,8 +3,10 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from course_utils.checks.model import Misconception, Steps
 from course_utils.checks.values import Outcome
 
 DOUBLE_NOTE = (
@@ -50,3 +52,25 @@ def identical(a: Tensor, b: Tensor) -> bool:
 def looks_like_dropout(got: Outcome, want: Outcome) -> bool:
     """Whether two calls differ and already the first is wrong; what remembers the call before is right at first."""
     return calls_differ(got) and got.value.shape == want.value.shape and not torch.allclose(got.value, want.value)
+
+
+def no_super(id: str) -> Misconception:
+    """A class whose __init__ does not call that of nn.Module; its recipe begins with the step "begin"."""
+    return Misconception(
+        id,
+        "super().__init__() is missing: a module must be set up before layers are put into it.",
+        (
+            "What is the first line of every __init__ of a module?",
+            "Read the last line of the error.",
+            "super().__init__()",
+        ),
+        ({"begin": lambda parent: None},),
+        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
+    )
+
+
+def dropout_always(id: str, says: str, step: str) -> Misconception:
+    """Dropout, which nobody asked for, on what goes through a step of the recipe."""
+    variants: tuple[Steps, ...] = tuple({step: lambda x, p=p: F.dropout(x, p)} for p in (0.1, 0.2, 0.5))
+    hints = ("Do two calls agree?", "F.dropout is on unless it is told training=False.", "No dropout here.")
+    return Misconception(id, says, hints, variants, symptom=looks_like_dropout)

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from course_utils.checks.model import Misconception
-from course_utils.checks.shared import looks_like_dropout
+from course_utils.checks.shared import dropout_always, no_super
 from course_utils.checks.values import Outcome
 
 
@@ -213,19 +213,6 @@ MISCONCEPTIONS = (
         ({"embedding": _frozen},),
         symptom=lambda got, want: got.inside is not None and bool(got.inside.frozen),
     ),
-    Misconception(
-        "tie_dropout_always",
-        "Dropout is always on: two calls with the same words differ.",
-        ("Do two calls agree?", "F.dropout is on unless it is told training=False.", "No dropout here."),
-        tuple({"enter": lambda x, p=p: F.dropout(x, p)} for p in (0.1, 0.2, 0.5)),
-        symptom=looks_like_dropout,
-    ),
-    Misconception(
-        "tie_no_super",
-        "super().__init__() is missing: a module must be set up before layers are put into it.",
-        ("What is the first line of every __init__ of a module?", "Read the last line of the error.",
-         "super().__init__()"),
-        ({"begin": lambda parent: None},),
-        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
-    ),
+    dropout_always("tie_dropout_always", "Dropout is always on: two calls with the same words differ.", "enter"),
+    no_super("tie_no_super"),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from course_utils.checks import vit_embedding_symptoms as symptoms
 from course_utils.checks.model import Misconception, Steps
 from course_utils.checks.patches_mistakes import MISCONCEPTIONS as OF_PATCHIFY
-from course_utils.checks.shared import looks_like_dropout
+from course_utils.checks.shared import dropout_always
 from course_utils.checks.vit_embedding_recipe import PATCHIFY, far, table
 from course_utils.checks.vit_embedding_weights import CAT_LINE, WEIGHTS
 
@@ -184,13 +184,7 @@ MISCONCEPTIONS = (
          _projected(lambda x: x.detach()),
          *_finished(lambda result: result.detach())),
     ),
-    Misconception(
-        "vit_dropout_always",
-        "Dropout is always on: two calls with the same images differ.",
-        ("Do two calls agree?", "F.dropout is on unless it is told training=False.", "No dropout here."),
-        tuple({"finish": lambda result, p=p: F.dropout(result, p)} for p in (0.1, 0.2, 0.5)),
-        symptom=looks_like_dropout,
-    ),
+    dropout_always("vit_dropout_always", "Dropout is always on: two calls with the same images differ.", "finish"),
     Misconception(
         "vit_token_axis_first",
         "The batch does not come first in the result.",

@@ -6,6 +6,7 @@ from torch import nn
 from course_utils.checks import vit_embedding_symptoms as symptoms
 from course_utils.checks.model import Misconception, Steps
 from course_utils.checks.patches_recipe import accept
+from course_utils.checks.shared import no_super
 from course_utils.checks.vit_embedding_recipe import PATCHIFY, far, table, token
 
 PARAMETERS_LINE = (
@@ -61,14 +62,7 @@ def _drawn(draw):
 
 
 WEIGHTS = (
-    Misconception(
-        "vit_no_super",
-        "super().__init__() is missing: a module must be set up before layers are put into it.",
-        ("What is the first line of every __init__ of a module?", "Read the last line of the error.",
-         "super().__init__()"),
-        ({"begin": lambda parent: None},),
-        symptom=lambda got, want: got.error is not None and "Module.__init__()" in got.error.message,
-    ),
+    no_super("vit_no_super"),
     Misconception(
         "vit_square_only",
         "Only square images were thought of: one side decides how many patches there are.",

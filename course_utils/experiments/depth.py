@@ -1,6 +1,8 @@
 """What must surround attention so that a deep stack trains: language models with parts left out."""
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -20,6 +22,8 @@ VARIANTS: dict[str, dict] = {
     "neither": {"norm": "none", "residual": False},
 }
 """How the blocks of `deep_model` may be put together; pre-norm is the course's own."""
+
+STEPS, LAST = 150, 20  # of a short run, and those whose mean loss counts
 
 
 def deep_model(text: Characters, n_blocks: int, variant: str = "pre-norm", *, seed: int = 0, d: int = 32) -> nn.Module:
@@ -58,6 +62,17 @@ def gradient_norms(model: nn.Module, text: Characters, *, seed: int = 0) -> list
     return norms
 
 
+@contextmanager
+def _watched(model: nn.Module, look: Callable[..., None]) -> Iterator[None]:
+    """look(block, inputs, output) is called for each block while the model runs, and no longer."""
+    hooks = [block.register_forward_hook(look) for block in model.blocks]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def stream_gradients(model: nn.Module, text: Characters, *, seed: int = 0) -> list[float]:
     """How strongly the loss depends on what each block hands on: the norm of that gradient, for one batch."""
     streams = []
@@ -66,10 +81,8 @@ def stream_gradients(model: nn.Module, text: Characters, *, seed: int = 0) -> li
         out.retain_grad()
         streams.append(out)
 
-    hooks = [block.register_forward_hook(look) for block in model.blocks]
-    next_symbol_loss(model, next(text.batches(32, 16, seed))).backward()
-    for hook in hooks:
-        hook.remove()
+    with _watched(model, look):
+        next_symbol_loss(model, next(text.batches(32, 16, seed))).backward()
     model.zero_grad()
     return [stream.grad.double().norm().item() for stream in streams]
 
@@ -85,20 +98,18 @@ def likeness(model: nn.Module, text: Characters, *, seed: int = 0) -> list[float
         T = unit.shape[1]
         cosines.append(((unit @ unit.mT).sum(dim=(1, 2)) - T).mean().item() / (T * (T - 1)))
 
-    hooks = [block.register_forward_hook(look) for block in model.blocks]
-    model(windows[:, :-1])
-    for hook in hooks:
-        hook.remove()
+    with _watched(model, look):
+        model(windows[:, :-1])
     return cosines
 
 
-def frequency_nats(text: Characters, *, seed: int = 0, steps: int = 20) -> float:
-    """What a model reaches that knows how frequent each character is and nothing else, in the last steps of 150.
+def frequency_nats(text: Characters, *, seed: int = 0) -> float:
+    """What a model reaches that knows how frequent each character is and nothing else, in the last steps of a run.
 
     It reads the very batches over which `train_deep` averages its loss.
     """
     batches = text.batches(32, 16, seed)
-    windows = [next(batches) for _ in range(150)][-steps:]
+    windows = [next(batches) for _ in range(STEPS)][-LAST:]
     return NGram(text.train, len(text.alphabet), 1).nats(torch.cat(windows))
 
 
@@ -108,7 +119,7 @@ def train_deep(
     *,
     lr: float = 3e-3,
     warmup: int = 0,
-    steps: int = 150,
+    steps: int = STEPS,
     seed: int = 0,
     label: str = "deep model",
 ) -> tuple[float, History]:
@@ -127,5 +138,5 @@ def train_deep(
         schedule=lambda step: cosine_with_warmup(step, steps, warmup, floor=1.0),
         label=label,
     )
-    last = history.losses[-20:]
+    last = history.losses[-LAST:]
     return math.nan if history.diverged else sum(last) / len(last), history

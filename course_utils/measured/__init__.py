@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+SEEDS = (0, 1, 2)
 
 
 def load(name: str) -> dict:

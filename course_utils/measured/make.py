@@ -18,9 +18,8 @@ from ..ngrams import NGram
 from ..role_models import MultiHeadReader, SingleHeadReader
 from ..seq2seq import AttentionTranslator, FixedContextTranslator
 from ..transformer import LanguageModel, honest_nats
-from . import FOLDER, images, transformer
+from . import FOLDER, SEEDS, images, transformer
 
-SEEDS = (0, 1, 2)
 WIDTH = {TransformerTranslator: "d_model"}  # what the width is called, where it is not d
 
 
