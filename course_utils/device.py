@@ -1,6 +1,7 @@
 """Where a model trains: on the graphics card if there is one, unless somebody says otherwise."""
 
 import os
+import re
 from typing import Any
 
 import torch
@@ -13,19 +14,23 @@ def choose_device(name: str | torch.device | None = None) -> torch.device:
 
     Raises ValueError for an unknown device, and for one that this machine does not have.
     """
-    asked = str(name or os.environ.get("COURSE_DEVICE") or "auto").strip().lower()
+    where = "device" if name else "COURSE_DEVICE"
+    asked = str(name or os.environ.get("COURSE_DEVICE") or "auto").strip().lower() or "auto"
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if asked == "auto":
         return torch.device("cuda" if there["cuda"] else "mps" if there["mps"] else "cpu")
     kind = asked.split(":")[0]
     present = ", ".join(k for k in KINDS if there[k])
-    if kind not in KINDS:
+    if not re.fullmatch(rf"({'|'.join(KINDS)})(:\d+)?", asked):
         raise ValueError(
-            f"device: got {asked!r}, must be auto or one of {', '.join(KINDS)}; this machine has {present}"
+            f"{where}: got {asked!r}, must be auto or one of {', '.join(KINDS)}; this machine has {present}"
         )
     if not there[kind]:
-        raise ValueError(f"device: {asked!r} was asked for (COURSE_DEVICE or device=), but this machine has {present}")
-    return torch.device(asked)
+        raise ValueError(f"{where}: {asked!r} was asked for, but this machine has {present}")
+    device = torch.device(asked)
+    if kind == "cuda" and (device.index or 0) >= (cards := torch.cuda.device_count()):
+        raise ValueError(f"{where}: {asked!r} was asked for, but this machine's last card is cuda:{cards - 1}")
+    return device
 
 
 def to_device(batch: Any, device: torch.device | str) -> Any:

@@ -69,20 +69,22 @@ class DecoderBlock(nn.Module):
 
 
 class WithMask(nn.Module):
-    """A block that looks its mask up, so that it can be called with x alone, however the blocks are stacked.
+    """A block that is told its mask before the call, so that it can be called with x alone, however blocks are stacked.
 
-    masks: a dict shared by the blocks of a stack, whose entry "now" is the mask of the present call.
+    `mask` is the mask of the present call. Each block holds its own, and whoever calls a stack sets it on every block
+    that is in there: one object that all blocks share would be lost where a stack deep-copies a layer.
     """
 
-    def __init__(self, block: nn.Module, masks: dict[str, Bool[Tensor, "..."] | None]):
+    def __init__(self, block: nn.Module):
         super().__init__()
-        self.block, self.masks = block, masks
+        self.block = block
+        self.mask: Tensor | None = None
 
     def forward(
         self, x: Float[Tensor, "B T d_model"], mask: Bool[Tensor, "..."] | None = None
     ) -> Float[Tensor, "B T d_model"]:
         # A stack that hands a mask on has none to hand on here.
-        return self.block(x, self.masks["now"] if mask is None else mask)
+        return self.block(x, self.mask if mask is None else mask)
 
 
 class Stack(nn.Module):
@@ -132,8 +134,7 @@ class TransformerTranslator(nn.Module):
         for emb in (self.source_emb, self.target_emb):
             nn.init.normal_(emb.weight, std=d_model**-0.5)  # multiplied by √d_model again
         d_ff = 2 * d_model
-        self.masks = {"now": None}
-        self.encoder = stack(lambda: WithMask(make_block(d_model, n_heads, d_ff), self.masks), n_layers)
+        self.encoder = stack(lambda: WithMask(make_block(d_model, n_heads, d_ff)), n_layers)
         self.decoder = Stack(
             [
                 DecoderBlock(d_model, n_heads, d_ff, attention=attention, cross_attention=MultiHeadAttention)
@@ -150,7 +151,9 @@ class TransformerTranslator(nn.Module):
     def encode(self, batch: Batch) -> Memory:
         """The state of every source word, and the mask of the real ones."""
         mask = batch.source_mask[:, None, None, :]
-        self.masks["now"] = mask.expand(-1, -1, batch.source.shape[1], -1)  # not every block broadcasts masks
+        for layer in self.encoder.modules():
+            if isinstance(layer, WithMask):
+                layer.mask = mask.expand(-1, 1, batch.source.shape[1], -1)  # not every block broadcasts masks
         x = self.encoder(self._embed(self.source_emb, batch.source))
         return self.encoder_norm(x), mask
 

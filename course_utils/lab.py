@@ -30,12 +30,12 @@ def number(notebook: Path) -> str:
 
 
 def read_origins(work: Path) -> dict[str, str]:
-    """From which version each copy was made: name of the notebook → fingerprint."""
+    """From which version each copy was made: name of the notebook → fingerprint. Nothing if the file is damaged."""
     try:
         origins = json.loads((work / ".course.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):  # the last: brackets in brackets, thousands deep
         return {}
-    return origins if isinstance(origins, dict) else {}
+    return {k: v for k, v in origins.items() if isinstance(v, str)} if isinstance(origins, dict) else {}
 
 
 def write_origins(work: Path, origins: dict[str, str]) -> None:
@@ -66,6 +66,11 @@ def copy_new(root: Path, work: Path) -> list[str]:
         )
     make_work_folder(work)
     origins, told = read_origins(work), []
+    if not origins and (work / ".course.json").exists():
+        told.append(
+            f"{work / '.course.json'} is damaged and is made anew. Your notebooks are as they were; whether one of\n"
+            "         them is older than the course's cannot be told this time."
+        )
     for notebook in notebooks:
         own, now = work / notebook.name, fingerprint(notebook)
         if not own.exists():

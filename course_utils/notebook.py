@@ -25,7 +25,8 @@ def setup(lesson: str | int) -> None:
     """Prepare a notebook: one thread, fixed seeds, the style of figures; prints one line.
 
     One thread makes reruns identical, and the small models here gain little from more. May be called again at
-    any time. Raises SetupError, with what to do, if Python is too old or torch is missing.
+    any time. Raises SetupError, with what to do, if Python is too old, torch is missing, or COURSE_DEVICE names a
+    device that is not there.
     """
     global _lesson  # noqa: PLW0603  (one notebook, one kernel, one lesson)
     number = str(lesson).strip()
@@ -39,6 +40,13 @@ def setup(lesson: str | int) -> None:
     except ImportError as error:
         raise SetupError(
             f"{error.name or error} cannot be imported by this kernel, {sys.executable}. {_way_out()}"
+        ) from None
+    try:
+        import_module("course_utils.device").choose_device()
+    except ValueError as error:  # better here than at the first training
+        raise SetupError(
+            f"{error}. Set COURSE_DEVICE to one of these, or take it out of the environment (the course then chooses "
+            "by itself), and start JupyterLab again."
         ) from None
     _lesson = f"{int(number):02d}"
     torch.set_num_threads(1)

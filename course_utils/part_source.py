@@ -42,7 +42,8 @@ def load(name: str, source: Mapping[str, Any]) -> Callable[..., Any]:
     try:
         text = "\n".join([*source["imports"], *source["constants"], "", *source["definitions"]]) + "\n"
         wanted = source["name"]
-        where = f"<your {name} from notebook {source['notebook']}>" if source.get("notebook") else f"<your {name}>"
+        known = isinstance(source.get("notebook"), str)
+        where = f"<your {name} from notebook {source['notebook']}>" if known else f"<your {name}>"
         module = types.ModuleType(PREFIX + name)
         module.__file__ = where
         before = sys.modules.get(module.__name__)

@@ -30,18 +30,32 @@ def use(part: Callable[..., Any] | str, exercise: str | None = None, *, quiet: b
     """The student's own part if its check passes, else the reference; prints one line that says which.
 
     part: the function or class itself, or the name of an exercise whose remembered part is to be loaded.
-    exercise: the name of the exercise, if the function is called something else.
+    exercise: the name of the exercise, if neither the function nor the notebook's variable for it is called so.
     A right part that is more than three times slower than the reference is praised, and the reference used.
     """
     by_name = isinstance(part, str)
-    name = part if by_name else exercise or getattr(part, "__name__", type(part).__name__)
+    name = part if by_name else exercise or name_of(part)
     entry = find_exercise(name)
     mine, line = _remembered(name) if by_name else (part, f"your {name}")
-    if mine is not None:
+    if mine is not None or not by_name:
         mine, line = _judge(entry, mine, line)
     if not quiet:
         print(line)
     return entry.reference if mine is None else mine
+
+
+def name_of(part: Any) -> str:
+    """The exercise that a part is meant for: its own name, or that of the notebook's variable that holds it.
+
+    So `layer_norm = my_ln`, a lambda and a forgotten `layer_norm = None` are known for what they are meant to be.
+    Where that finds none or several, the part's own name, whatever it is.
+    """
+    own = getattr(part, "__name__", type(part).__name__)
+    if own in exercises():
+        return own
+    variables = vars(sys.modules["__main__"])
+    held = [name for name in exercises() if name in variables and variables[name] is part]
+    return held[0] if len(held) == 1 else own
 
 
 def _judge(entry: Any, mine: Callable[..., Any], whose: str) -> tuple[Callable[..., Any] | None, str]:
@@ -126,18 +140,18 @@ def _remembered(name: str) -> tuple[Callable[..., Any] | None, str]:
         return None, f"Using the reference {name}: nothing is remembered in this run."
     if not _file(name).exists():
         return None, f"No {name} of yours is remembered yet: the reference stands in."
-    record = read_json(_file(name))
+    record = read_json(_file(name), say=False)
+    whose, way_out = f"Your {name}", f"Check it again to renew it, or delete {_file(name)}."
     if record is None or record.get("format") != FORMAT:
         why = "its file is damaged" if record is None else "another version of the course stored it"
-        return (
-            None,
-            f"Your {name} cannot be loaded ({why}): the reference stands in. Check it again to renew it.",
-        )
-    whose = f"your {name}" + (f" from notebook {record['notebook']}" if record.get("notebook") else "")
+        return None, f"{whose} cannot be loaded ({why}): the reference stands in. {way_out}"
+    if isinstance(record.get("notebook"), str):
+        whose += f" from notebook {record['notebook']}"
     try:
-        return load(name, record), whose
+        return load(name, record), f"y{whose[1:]}"
     except CannotRemember as reason:
-        return None, f"{whose[0].upper()}{whose[1:]} cannot be loaded ({reason}): the reference stands in."
+        why = textwrap.shorten(str(reason), 140, placeholder=" …")
+        return None, f"{whose} cannot be loaded ({why}): the reference stands in. {way_out}"
 
 
 def exercises() -> dict[str, Any]:

@@ -58,12 +58,21 @@ class ProgressBar:
         self.handle.update(_Line(text, step, self.steps, False))
 
     def close(
-        self, loss: float, *, finished: bool = True, time_limit: float = 0.0, diverged: bool = False, step: int = 0
+        self,
+        loss: float,
+        *,
+        finished: bool = True,
+        time_limit: float = 0.0,
+        diverged: bool = False,
+        step: int = 0,
+        broken_off: str = "",
     ) -> None:
-        """Leave one line that stays."""
+        """Leave one line that stays. broken_off: by what, if the training did not end by itself."""
         took = time.monotonic() - self.started
         text = f"{self.label}: {self.steps:,} steps in {took:.0f} s, final loss {loss:.3f}"
-        if diverged:
+        if broken_off:
+            text = f"{self.label}: {broken_off} after {step:,} of {self.steps:,} steps; the model is unfinished."
+        elif diverged:
             text = (
                 f"{self.label}: stopped after {step:,} of {self.steps:,} steps, because the loss is no longer a finite "
                 "number."

@@ -26,23 +26,48 @@ _given: dict[str, "Answer"] = {}  # this session's answers, the last one to each
 class Answer:
     """What `answer` found: .correct, .answered, .points, .max_points; text by str(), HTML in a notebook."""
 
+    kind, marks = "Question", MARKS
+
     def __init__(self, question: str, message: str, correct: bool | None = None, max_points: int = POINTS):
         self.question, self.message = question, message
         self.answered, self.correct = correct is not None, bool(correct)
         self.points, self.max_points = (max_points if correct else 0), max_points
 
     def __repr__(self) -> str:
-        verdict = MARKS[self.correct if self.answered else None][0]
-        return f"Question {self.question}. {f'{verdict}. ' if verdict else ''}{self.message}"
+        verdict, _ = self.marks[self.correct if self.answered else None]
+        return f"{self._label()}. {f'{verdict}. ' if verdict else ''}{self.message}"
+
+    def _label(self) -> str:
+        return f"{self.kind} {self.question}".strip()
 
     def _repr_html_(self) -> str:
-        verdict, colour = MARKS[self.correct if self.answered else None]
+        verdict, colour = self.marks[self.correct if self.answered else None]
         strong = f"<strong>{verdict}.</strong> " if verdict else ""
         # The colour of the bar only repeats what the words say; text and background are the page's own.
         return (
             f'<div style="border-left:4px solid {colour};padding:4px 0 4px 12px;max-width:46em">'
-            f"Question {html.escape(self.question)}. {strong}{inline_html(self.message)}</div>"
+            f"{html.escape(self._label())}. {strong}{inline_html(self.message)}</div>"
         )
+
+
+class Prediction(Answer):
+    """What was marked in a widget beside what is right; no points, and nothing given away before it is marked."""
+
+    kind = "Prediction"
+    marks = MARKS | {True: ("Right", MARKS[True][1]), False: ("It comes out otherwise", MARKS[False][1])}
+
+    def __init__(self, choices: Sequence[str], marked: str | None, right: str, why: str):
+        letters = "abcdefghij"[: len(choices)]
+        if len(right) != 1 or right not in letters:
+            raise ValueError(f"compare: right is {right!r}; it must be one of {', '.join(letters) or 'no choice'}")
+        if marked is None:
+            super().__init__("", "None is marked yet. Mark one in the view above, and run this cell again.", None, 0)
+            return
+        said = choices[letters.index(marked)]
+        message = f"You said {marked}) {said}. "
+        if marked != right:
+            message += f"It is {right}) {choices[letters.index(right)]}. "
+        super().__init__("", message + why, marked == right, 0)
 
 
 class QuestionPoints:
@@ -73,12 +98,13 @@ class QuestionPoints:
         return self.table()._repr_html_() if self._answers else f"<p>{html.escape(repr(self))}</p>"
 
 
-def answer(question: str, choice: Any) -> Answer:
+def answer(question: str, choice: Any, *more: Any) -> Answer:
     """Judge the answer to one question, such as answer("02.3", "b") or answer("02.4", 0.125).
 
     None or an empty string counts as not answered yet. An unknown question or something that cannot be an
-    answer is said in words; nothing is raised.
+    answer is said in words; nothing is raised. `more` is what Python makes of a comma in a number.
     """
+    choice = (choice, *more) if more else choice
     question, known = str(question).strip(), load()
     if question not in known:
         return Answer(question, _unknown(question, known), max_points=0)
@@ -143,14 +169,39 @@ def _judge_choice(question: str, entry: dict[str, Any], choice: Any) -> Answer:
 
 
 def _judge_number(question: str, entry: dict[str, Any], choice: Any) -> Answer:
-    number = to_number(choice)
-    if number is None:
-        return Answer(question, f"The answer is one number, such as 0.5 or 1/2; {_shown(choice)} is not.")
+    numbers = readings(choice)
+    if not numbers:
+        comma = " Python takes a comma for the end of a number: write 1200, not 1,200." if type(choice) is tuple else ""
+        return Answer(question, f"The answer is one number, such as 0.5 or 1/2; {_shown(choice)} is not.{comma}")
     right, tolerance = float(entry["right"]), float(entry["tolerance"])
     # A tolerance of 0.1 should let 0.3 pass for 0.2, whatever the last binary digit says.
-    if abs(number - right) <= tolerance + 1e-12 * max(abs(right), 1.0):
+    if any(abs(number - right) <= tolerance + 1e-12 * max(abs(right), 1.0) for number in numbers):
         return Answer(question, entry["explain"], correct=True)
-    return Answer(question, f"{_shown(choice)} is not it. Any number within {tolerance:g} of it counts.", correct=False)
+    read = ""
+    if len(numbers) > 1:
+        ways = [f"{number:.15g}" for number in numbers]
+        read = f", neither as {ways[0]} nor as {ways[1]}; write one of them just so"
+    within = f"Any number within {tolerance:g} of it counts."
+    return Answer(question, f"{_shown(choice)} is not it{read}. {within}", correct=False)
+
+
+def readings(value: Any) -> list[float]:
+    """Every number that an answer may mean: one in most cases, two for "38,416", none for what is no number.
+
+    Separators of thousands are read wherever all groups behind the first have three digits: 38,416, 38.416,
+    38 416, 38'416 and 38_416.
+    """
+    texts = [value]
+    if isinstance(value, str):
+        text = re.sub(r"[\u00a0\u2009\u202f]", " ", value.strip()).replace("\u2019", "'").replace("\u2212", "-")
+        texts = [text]
+        for group in ",. '_":
+            for point in ".,".replace(group, ""):
+                grouped = rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(group)}\d{{3}})+(?:{re.escape(point)}\d*)?"
+                if re.fullmatch(grouped, text, re.ASCII):
+                    texts.append(text.replace(group, "").replace(point, "."))
+    numbers = [number for number in map(to_number, texts) if number is not None]
+    return list(dict.fromkeys(numbers))
 
 
 def to_number(value: Any) -> float | None:

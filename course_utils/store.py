@@ -19,13 +19,21 @@ def data_folder() -> Path:
     return import_module("platformdirs").user_data_path("attention-course")
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON object from a file; None if there is none or it is damaged."""
+def read_json(path: Path, *, say: bool = True) -> dict[str, Any] | None:
+    """A JSON object from a file; None if there is none or it is damaged, and that is said, once, unless say=False."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        if isinstance(data, dict):
+            return data
+        why = "it holds something else"
+    except FileNotFoundError:
         return None
-    return data if isinstance(data, dict) else None
+    except (OSError, ValueError, RecursionError) as error:  # the last: brackets in brackets, thousands deep
+        why = getattr(error, "strerror", None) or type(error).__name__
+    if say:
+        way_out = "You may delete it: the cell that wrote it writes it anew."
+        say_once(f"{path} cannot be read ({why}) and is passed over. {way_out}")
+    return None
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> bool:

@@ -1,5 +1,6 @@
 """One training loop for every model of the course."""
 
+import contextlib
 import math
 import random
 import time
@@ -86,6 +87,19 @@ def train_step(
     return loss.item()
 
 
+@contextlib.contextmanager
+def _put_away(model: nn.Module, bar: ProgressBar, history: History) -> Iterator[None]:
+    """Whatever ends a training: no bar that seems to run on, no model that still drops features out."""
+    try:
+        yield
+    except BaseException as error:
+        by = "interrupted" if isinstance(error, KeyboardInterrupt) else "stopped by an error"
+        bar.close(history.final_loss, step=history.steps, broken_off=by)
+        raise
+    finally:
+        model.cpu().eval()
+
+
 def train(
     model: nn.Module,
     loss_of: Callable[[nn.Module, object], Tensor],
@@ -111,7 +125,8 @@ def train(
     weight_decay is AdamW's. `measure(model)` runs at step 0 and then every `measure_every` steps and at the end, in
     eval mode and without gradients. Training stops early in two cases, and says so: after `time_limit` seconds (no
     result of the course depends on how fast a machine is), and when the loss is no longer a finite number.
-    The device is chosen by `choose_device`. Afterwards the model is on the CPU again, in eval mode.
+    The device is chosen by `choose_device`. Afterwards the model is on the CPU again, in eval mode; after Ctrl-C and
+    after an error, too.
     Raises ValueError for fewer than one step, a model without parameters, or a loss that does not reach them.
     """
     if steps < 1:
@@ -137,30 +152,31 @@ def train(
             model.to(device)
         model.train()
 
-    take_measure(0)
-    for step in range(1, steps + 1):
-        loss = loss_of(model, to_device(next(batches), device))
-        if step == 1 and not (isinstance(loss, Tensor) and loss.requires_grad):
-            raise ValueError(
-                "loss_of: the loss does not depend on the model's parameters (detached, or .item() was called)"
-            )
-        optimizer.zero_grad()
-        loss.backward()
-        if clip is not None:
-            nn.utils.clip_grad_norm_(parameters, clip)
-        optimizer.step()
-        scheduler.step()
-        history.losses.append(loss.item())
-        if measure_every and (step % measure_every == 0 or step == steps):
-            take_measure(step)
-        history.seconds = time.monotonic() - started
-        bar.update(step, history.losses[-1])
-        if not math.isfinite(history.losses[-1]):
-            history.finished, history.diverged = False, True
-            break
-        if history.seconds > time_limit and step < steps:
-            history.finished = False
-            break
+    with _put_away(model, bar, history):
+        take_measure(0)
+        for step in range(1, steps + 1):
+            loss = loss_of(model, to_device(next(batches), device))
+            if step == 1 and not (isinstance(loss, Tensor) and loss.requires_grad):
+                raise ValueError(
+                    "loss_of: the loss does not depend on the model's parameters (detached, or .item() was called)"
+                )
+            optimizer.zero_grad()
+            loss.backward()
+            if clip is not None:
+                nn.utils.clip_grad_norm_(parameters, clip)
+            optimizer.step()
+            scheduler.step()
+            history.losses.append(loss.item())
+            if measure_every and (step % measure_every == 0 or step == steps):
+                take_measure(step)
+            history.seconds = time.monotonic() - started
+            bar.update(step, history.losses[-1])
+            if not math.isfinite(history.losses[-1]):
+                history.finished, history.diverged = False, True
+                break
+            if history.seconds > time_limit and step < steps:
+                history.finished = False
+                break
     bar.close(
         history.final_loss,
         finished=history.finished,
@@ -168,5 +184,4 @@ def train(
         diverged=history.diverged,
         step=history.steps,
     )
-    model.cpu().eval()
     return history

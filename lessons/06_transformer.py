@@ -894,6 +894,8 @@ claim("every doubling of the width helps", all(a[1] > b[1] for a, b in itertools
 # && \text{multiplications for each of } T \text{ positions: } 12 d^2 + 2\,T d
 # \end{aligned}
 # $$
+#
+# An attention without biases has $4d$ fewer.
 
 # %% [markdown] question="06.10"
 # **Compute.** GPT-3 has 96 blocks of width $d = 12{,}288$ (Brown et al. 2020). How many *billion* parameters are in the blocks, by the formula $12 d^2$ a block?
@@ -911,7 +913,10 @@ def block_parameters(d):
     return 12 * d * d + 13 * d
 
 
-claim("the formula counts your block", n_parameters(Block(64, 4, 256)) == block_parameters(64))
+claim("the formula counts a block", n_parameters(transformer.TransformerBlock(64, 4, 256)) == block_parameters(64))
+print(
+    f"64 features, by the formula: {block_parameters(64):,} parameters; in your block: {n_parameters(Block(64, 4, 256)):,}"
+)
 with torch.device("meta"):  # shapes without memory: nothing is stored, everything can be counted
     giant = nn.ModuleList(transformer.TransformerBlock(12_288, 96, 4 * 12_288) for _ in range(96))
 for T in (32, 256):
@@ -963,8 +968,14 @@ claim("and 96 blocks of GPT-3's size", n_parameters(giant) == 96 * block_paramet
 corpus = date_corpus()
 seed_everything(0)
 shift, loss = use("shift_right"), use("lm_loss")
+make_block = experiments.encoder_block(Block)  # yours, if it takes a mask for each sentence
 translator = TransformerTranslator(
-    len(corpus.source_vocab), len(corpus.target_vocab), make_block=Block, stack=stack, attention=attention, shift=shift
+    len(corpus.source_vocab),
+    len(corpus.target_vocab),
+    make_block=make_block,
+    stack=stack,
+    attention=attention,
+    shift=shift,
 )
 history = experiments.train_translator(translator, corpus, steps=1000, lr=3e-3, loss=loss, label="Transformer")
 scores = translation_scores(translator, corpus)

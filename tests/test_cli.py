@@ -84,13 +84,15 @@ def test_line_endings_are_no_new_version(root, work):
     assert lab.copy_new(root, work) == []
 
 
-@pytest.mark.parametrize("damage", ["{half", "[]"])
+@pytest.mark.parametrize("damage", ["{half", "[]", "[" * 50_000, '{"01_first.ipynb": [1]}', "null"])
 def test_a_damaged_memory_costs_no_work(root, work, damage):
     lab.copy_new(root, work)
     (work / "01_first.ipynb").write_text("my answers", encoding="utf-8")
     (work / ".course.json").write_text(damage)
-    lab.copy_new(root, work)
+    (told,) = lab.copy_new(root, work)
+    assert f"{work / '.course.json'} is damaged and is made anew" in told
     assert files(work)["01_first.ipynb"] == "my answers"
+    assert lab.copy_new(root, work) == []
 
 
 def test_course_work_names_another_folder(root, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ META = torch.device("meta")
 
 def test_the_argument_beats_the_environment_and_that_beats_the_machine(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.delenv("COURSE_DEVICE", raising=False)
     assert choose_device().type == "cuda"
@@ -30,6 +31,8 @@ def test_the_argument_beats_the_environment_and_that_beats_the_machine(monkeypat
     assert choose_device().type == "mps"
     assert choose_device("cpu").type == "cpu"
     assert choose_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(ValueError, match=r"device: 'cuda:2' was asked for, but this machine's last card is cuda:1"):
+        choose_device("cuda:2")
 
 
 def test_without_a_card_it_is_the_cpu(monkeypatch):
@@ -37,11 +40,19 @@ def test_without_a_card_it_is_the_cpu(monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     monkeypatch.setenv("COURSE_DEVICE", " Auto ")
     assert choose_device().type == "cpu"
-    with pytest.raises(ValueError, match=r"device: 'cuda' was asked for .*this machine has cpu"):
+    with pytest.raises(ValueError, match=r"device: 'cuda' was asked for, but this machine has cpu"):
         choose_device("cuda")
     monkeypatch.setenv("COURSE_DEVICE", "gpu")
-    with pytest.raises(ValueError, match=r"device: got 'gpu', must be auto or one of cpu, cuda, mps"):
+    for wrong in ("gpu", "cuda:x", "cuda:", "cpu0"):
+        monkeypatch.setenv("COURSE_DEVICE", wrong)
+        told = rf"COURSE_DEVICE: got '{wrong}', must be auto or one of cpu, cuda, mps; this machine has cpu"
+        with pytest.raises(ValueError, match=told):
+            choose_device()
+    monkeypatch.setenv("COURSE_DEVICE", "mps")
+    with pytest.raises(ValueError, match=r"COURSE_DEVICE: 'mps' was asked for, but this machine has cpu"):
         choose_device()
+    monkeypatch.setenv("COURSE_DEVICE", " ")
+    assert choose_device().type == "cpu"
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import torch
 from properties.multihead import torch_twin
 from torch import nn
 
+from course_utils import experiments
 from course_utils.data.batches import make_batch, training_batches
 from course_utils.data.dates import date_corpus
 from course_utils.encoder_decoder import DecoderBlock, PostNormBlock, TransformerTranslator, build_encoder
@@ -138,3 +139,39 @@ def test_blocks_and_stack_of_a_reader_are_used_and_get_the_mask(corpus):
     alone, beside = make_batch([short], corpus), make_batch([short, long], corpus)
     n = alone.target.shape[1]
     torch.testing.assert_close(model(alone)[0], model(beside)[0, :n], atol=1e-5, rtol=1e-5)
+
+
+class Refusing(Mine):
+    """Takes causal masks alone."""
+
+    def forward(self, x, mask=None):
+        if mask is not None:
+            mask = mask.view(x.shape[1], x.shape[1])
+        return self.block(x, mask)
+
+
+class FirstMaskForAll(Mine):
+    """Makes a causal mask of what it is given: that of the first sentence."""
+
+    def forward(self, x, mask=None):
+        return self.block(x, None if mask is None else mask.reshape(-1, *mask.shape[-2:])[0])
+
+
+def test_blocks_that_take_a_mask_for_each_sentence_are_used(capsys):
+    for block in (TransformerBlock, PostNormBlock, lambda *sizes: TransformerBlock(*sizes, dropout=0.9)):
+        torch.manual_seed(1)
+        before = torch.get_rng_state()
+        assert experiments.encoder_block(block) is block
+        assert torch.equal(before, torch.get_rng_state())
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("block, why", [(Refusing, "RuntimeError: shape"), (FirstMaskForAll, "notices what is hidden")])
+def test_a_block_that_cannot_hide_padding_is_replaced_and_told_why(block, why, corpus, capsys):
+    make_block = experiments.encoder_block(block)
+    assert make_block is TransformerBlock
+    line = capsys.readouterr().out
+    assert line.startswith(f"Your {block.__name__} is not used in the encoder") and why in line
+    assert "(B, 1, T, T)" in line and line.count("\n") == 1
+    model = TransformerTranslator(len(corpus.source_vocab), len(corpus.target_vocab), 16, 2, make_block=make_block)
+    assert model(next(training_batches(corpus, 4))).isfinite().all()

@@ -19,7 +19,7 @@ from course_utils.notebook import SetupError, current_lesson, setup
 def quiet_run(monkeypatch, tmp_path):
     import matplotlib as mpl
 
-    for switch in ("COURSE_SMOKE", "COURSE_STRICT"):
+    for switch in ("COURSE_SMOKE", "COURSE_STRICT", "COURSE_DEVICE"):
         monkeypatch.delenv(switch, raising=False)
     monkeypatch.setenv("COURSE_DATA", str(tmp_path))
     monkeypatch.setenv("COURSE_REMEMBER", "0")
@@ -29,6 +29,7 @@ def quiet_run(monkeypatch, tmp_path):
     with mpl.rc_context():
         yield
     torch.set_num_threads(threads)
+    torch.set_flush_denormal(False)  # other tests draw the smallest of numbers
     torch.set_rng_state(state)
 
 
@@ -79,6 +80,17 @@ def test_missing_torch_is_named_with_the_way_out(monkeypatch):
     with pytest.raises(SetupError, match=r"torch cannot be imported by this kernel.*course\.py lab") as caught:
         setup("01")
     assert caught.value._render_traceback_() == [str(caught.value)]  # a notebook shows the message alone
+
+
+@pytest.mark.parametrize("given", ["gpu", "cuda"])
+def test_a_device_that_is_not_there_is_said_before_anything_trains(given, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.setenv("COURSE_DEVICE", given)
+    with pytest.raises(SetupError, match=rf"COURSE_DEVICE: .*'{given}'.*this machine has cpu\. Set COURSE_DEVICE"):
+        setup("01")
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+    setup("01")
 
 
 def test_another_kernel_than_the_courses_own_is_noted(monkeypatch, tmp_path, capsys):

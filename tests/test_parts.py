@@ -152,6 +152,42 @@ def test_a_function_of_another_name_is_used_for_the_exercise_it_is_said_to_be():
     assert parts.use("rnn_step").__name__ == "my_cell"
 
 
+def test_a_function_of_another_name_is_known_by_the_variable_that_holds_it(monkeypatch, capsys):
+    mine = cell(RIGHT.replace("def rnn_step", "def my_cell"))["my_cell"]
+    monkeypatch.setattr(sys.modules["__main__"], "rnn_step", mine, raising=False)
+    assert parts.use(mine) is mine
+    assert parts.use("rnn_step").__name__ == "my_cell"
+    assert capsys.readouterr().out == "Using your rnn_step.\nUsing your rnn_step from notebook 01.\n"
+
+
+def test_a_lambda_in_the_variable_of_an_exercise_is_used_and_not_remembered(monkeypatch, capsys):
+    mine = lambda x, h, W_xh, W_hh, b: torch.tanh(x @ W_xh + h @ W_hh + b)  # noqa: E731
+    monkeypatch.setattr(sys.modules["__main__"], "rnn_step", mine, raising=False)
+    assert parts.use(mine) is mine
+    printed = capsys.readouterr().out
+    assert "it is a lambda; write it with def" in printed and "Using your rnn_step." in printed
+    assert not store.data_folder().exists()
+
+
+def test_a_part_that_could_be_for_several_exercises_is_a_clear_error(monkeypatch):
+    for name in ("rnn_step", "gru_step"):
+        monkeypatch.setattr(sys.modules["__main__"], name, None, raising=False)
+    with pytest.raises(ValueError, match=r"use\(my_function, \"the_exercise\"\)"):
+        parts.use(None)
+
+
+@pytest.mark.parametrize("thing", [None, torch.ones(2), 3, {}], ids=["None", "tensor", "number", "dict"])
+def test_what_is_no_function_gives_the_reference_and_says_so(thing, monkeypatch, capsys):
+    """With the true check, which has its own words for it."""
+    monkeypatch.delitem(sys.modules, "course_utils.checks")
+    from course_utils import layers
+
+    monkeypatch.setattr(sys.modules["__main__"], "layer_norm", thing, raising=False)
+    assert parts.use(thing) is layers.layer_norm
+    line = capsys.readouterr().out
+    assert "the reference stands in" in line and line.count("\n") == 1
+
+
 def test_a_remembered_part_computes_the_same_in_another_notebook(capsys):
     mine = cell(RIGHT)["rnn_step"]
     parts.use(mine)
@@ -268,6 +304,9 @@ def changed(text, **entries):
     [
         (lambda text: text[: len(text) // 2], "damaged"),
         (lambda text: "[1, 2]", "damaged"),
+        (lambda text: "[" * 50_000, "damaged"),
+        (lambda text: changed(text, definitions=["x = " + "(" * 5_000 + ")" * 5_000]), "cannot be loaded"),
+        (lambda text: changed(text, notebook=[[1]], name=7), "cannot be loaded"),
         (lambda text: "\x00\xff", "damaged"),
         (lambda text: json.dumps({**json.loads(text), "format": 0}), "another version"),
         (
@@ -290,6 +329,21 @@ def test_a_damaged_part_gives_the_reference_and_a_clear_line(damage, says, capsy
     assert says in line
     assert "the reference stands in" in line
     assert line.count("\n") == 1
+    assert len(line) < 400 + len(str(file))
+    if says != "does not pass" and "odd" not in says:
+        assert f"Check it again to renew it, or delete {file}." in line
+
+
+@pytest.mark.parametrize("damage", ["{", "[" * 50_000, '{"a":' * 50_000, "7", "\udcff"])
+def test_a_damaged_file_is_named_once_with_the_way_out(damage, tmp_path, capsys):
+    assert store.read_json(tmp_path / "none.json") is None
+    assert capsys.readouterr().out == ""
+    file = tmp_path / "some.json"
+    file.write_text(damage, encoding="utf-8", errors="surrogateescape")
+    assert store.read_json(file) is None
+    assert store.read_json(file) is None
+    line = capsys.readouterr().out
+    assert line.count("\n") == 1 and line.startswith(str(file)) and "You may delete it" in line
 
 
 def test_a_part_never_remembered_gives_the_reference(capsys):

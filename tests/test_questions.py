@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from course_utils import parts, questions
-from course_utils.questions import answer, inline_html, question_points, to_number
+from course_utils.questions import Prediction, answer, inline_html, question_points, to_number
 
 BANK = {
     "02.1": {
@@ -22,6 +22,9 @@ BANK = {
     "02.10": {"kind": "number", "text": "?", "right": -2.5, "tolerance": 0.1, "explain": "Because."},
     "02.4": {"kind": "number", "text": "?", "right": 0.125, "tolerance": 0.001, "explain": "One in eight."},
     "03.1": {"kind": "number", "text": "?", "right": 3, "tolerance": 0, "explain": "Three."},
+    "03.2": {"kind": "number", "text": "?", "right": 1234567.5, "tolerance": 0.5, "explain": "Many."},
+    "03.3": {"kind": "number", "text": "?", "right": 38416, "tolerance": 0.5, "explain": "A product."},
+    "03.4": {"kind": "number", "text": "?", "right": 1.25, "tolerance": 0.01, "explain": "A ratio."},
 }
 
 
@@ -166,6 +169,7 @@ def test_points_add_up_over_the_last_answers_of_a_lesson():
     answer("02.4", 0.125)
     answer("02.10", 7)
     answer("03.1", 3)
+    assert question_points("03").max_points == 8
     total = question_points("02")
     assert (total.points, total.max_points) == (4, 6)
     assert question_points(2).points == 4
@@ -198,6 +202,55 @@ def test_to_number_takes_one_decimal_comma():
 
 
 @pytest.mark.parametrize(
+    "given",
+    ["38,416", "38 416", "38_416", "38.416", "38'416", "38\u202f416", "38\u2019416", "38416", "38,416.0", "38.416,2",
+     "3.8416e4", "+38,416", 38416, 38_416],
+)  # fmt: skip
+def test_thousands_may_be_set_apart(given):
+    assert answer("03.3", given).correct
+
+
+@pytest.mark.parametrize("given", ["1,234,567", "1.234.568", "1 234 567,5", "1'234'567.5", "1_234_567"])
+def test_several_groups_are_thousands(given):
+    assert answer("03.2", given).correct
+
+
+@pytest.mark.parametrize("given", ["1,250", "1.250", "1,25", "1.25", "5/4"])
+def test_three_decimals_are_still_decimals(given):
+    assert answer("03.4", given).correct
+
+
+def test_a_damaged_answer_is_passed_over_and_said(monkeypatch, capsys):
+    monkeypatch.setenv("COURSE_REMEMBER", "1")
+    answer("02.1", "a")
+    file = questions._record_file("02.1")
+    file.write_text("[" * 50_000, encoding="utf-8")
+    monkeypatch.setattr(questions, "_given", {})
+    assert questions.last_points("02.1") is None
+    assert str(file) in capsys.readouterr().out
+    answer("02.1", "a")
+    monkeypatch.setattr(questions, "_given", {})
+    assert questions.last_points("02.1") == 2
+
+
+def test_a_number_with_two_readings_that_is_wrong_says_how_it_was_read():
+    said = str(answer("03.3", "38,417"))
+    assert "38.417" in said and "38417" in said and "write one of them" in said
+    assert "neither" not in str(answer("03.3", "38417"))
+
+
+@pytest.mark.parametrize("given", ["38,41", "3,8416", "0,416", "38,4160", "38,416,1", "38 41", "38,416 416", "-38,416"])
+def test_groups_of_other_sizes_are_no_thousands(given):
+    assert not answer("03.3", given).correct
+
+
+def test_a_comma_without_quotes_is_said():
+    result = answer("03.3", 38, 416)
+    assert not result.answered
+    assert "(38, 416) is not" in str(result) and "write 1200, not 1,200" in str(result)
+
+
+@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("for *any* weights", "for <em>any</em> weights"),
@@ -212,3 +265,27 @@ def test_emphasis_is_shown_and_products_are_not_taken_for_it(text, shown):
 
 def test_a_written_question_is_left_to_a_person():
     assert "read by a person" in str(questions.answer("01.W", "my text"))
+
+
+def test_a_prediction_gives_nothing_away_before_it_is_marked():
+    none = Prediction(["it grows", "it falls"], None, "b", "Because of the sum.")
+    assert (none.answered, none.correct, none.points) == (False, False, 0)
+    for text in (str(none), none._repr_html_()):
+        assert text.startswith(("Prediction.", "<div")) and "run this cell again" in text
+        assert "it falls" not in text and "Because" not in text
+
+
+def test_a_prediction_is_compared_with_what_is_right():
+    right, wrong = (Prediction(["it grows", "it falls"], said, "b", "Because of the sum.") for said in "ba")
+    assert right.correct and str(right) == "Prediction. Right. You said b) it falls. Because of the sum."
+    assert wrong.answered and not wrong.correct
+    assert (
+        str(wrong) == "Prediction. It comes out otherwise. You said a) it grows. It is b) it falls. Because of the sum."
+    )
+    assert "b) it falls" in wrong._repr_html_()
+
+
+@pytest.mark.parametrize("right", ["c", "", "ab"])
+def test_what_is_right_is_one_of_the_choices(right):
+    with pytest.raises(ValueError, match="must be one of a, b"):
+        Prediction(["it grows", "it falls"], None, right, "why")

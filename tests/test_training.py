@@ -208,6 +208,38 @@ def test_a_loss_that_is_no_number_ends_the_run_with_a_message(capsys):
     assert not model.training
 
 
+@pytest.mark.parametrize(
+    ("error", "says"), [(KeyboardInterrupt, "interrupted"), (RuntimeError("odd"), "stopped by an error")]
+)
+def test_a_run_that_is_broken_off_leaves_a_usable_model_and_a_last_line(error, says, monkeypatch, capsys):
+    handle, calls, model = Handle(), [], nn.Sequential(nn.Linear(3, 1), nn.Dropout(0.5))
+    monkeypatch.setattr(progress_bar, "_in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", lambda line, display_id: handle.update(line) or handle)
+
+    def loss_of(model, batch):
+        calls.append(1)
+        if len(calls) == 4:
+            raise error
+        return squared_error(model, batch)
+
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        run(9, model=model, loss_of=loss_of, label="long run")
+    assert not model.training and not model[1].training
+    assert repr(handle.shown[-1]) == f"long run: {says} after 3 of 9 steps; the model is unfinished."
+    assert "<progress" not in handle.shown[-1]._repr_html_()
+
+
+def test_an_interrupted_measurement_leaves_the_model_in_eval_mode():
+    model = nn.Linear(3, 1)
+
+    def measure(model):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(2, model=model, measure=measure)
+    assert not model.training
+
+
 def test_gradients_do_not_add_up_over_the_steps():
     """One parameter whose gradient is known at every step: the batch."""
     weight = nn.Parameter(torch.zeros(()))

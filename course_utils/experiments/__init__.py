@@ -25,7 +25,7 @@ from .images import (
 from .lookup import LookupStart, dead_share, lookup_curve, lookup_start, moving_mean, steps_to
 from .roles import role_accuracy, role_batches, train_role_reader
 from .text import loss_by_position, train_language_model
-from .translation import copy_capacity, half_length, train_translator
+from .translation import copy_capacity, encoder_block, half_length, train_translator
 
 __all__ = [
     "BLOCKS",
@@ -39,6 +39,7 @@ __all__ = [
     "correlation",
     "dead_share",
     "deep_model",
+    "encoder_block",
     "expert_load",
     "exponent",
     "frequency_nats",

@@ -1,6 +1,6 @@
 """What every widget has: a module of its own, a prediction first, a still twin, a table, a description in words."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anywidget
 import ipywidgets
@@ -9,6 +9,9 @@ import traitlets as t
 from course_utils.plots import Figure, Table
 
 from . import page
+
+if TYPE_CHECKING:
+    from course_utils.questions import Prediction
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 LETTERS = "abcdefghij"
@@ -23,7 +26,7 @@ class CourseWidget(anywidget.AnyWidget):
     page lives.
 
     Values appear once a prediction is marked: `prediction` is the letter of a choice, None before. A lesson reads it
-    as in answer("04.2", w.prediction); code that nobody clicks in sets it, w.prediction = "b".
+    and compares it, w.compare("b", "why"); code that nobody clicks in sets it, w.prediction = "b".
     """
 
     module: ClassVar[str] = ""
@@ -74,6 +77,15 @@ class CourseWidget(anywidget.AnyWidget):
     def table(self) -> Table:
         """Every number that the widget shows."""
         raise NotImplementedError
+
+    def compare(self, right: str, why: str) -> "Prediction":
+        """The prediction beside what is right, in words. right: the letter of a choice; why: what the numbers say.
+
+        Tells nothing before a prediction is marked. Raises ValueError where `right` is no choice.
+        """
+        from course_utils.questions import Prediction
+
+        return Prediction(self.choices, self.prediction, right, why)
 
     def __repr__(self) -> str:
         return self.describe()

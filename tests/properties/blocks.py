@@ -171,13 +171,22 @@ class Shifted(nn.Module):
 
 @states("WithMask")
 def a_block_gets_the_mask_of_the_present_call(WithMask, case: Case):
-    masks = {"now": None}
     block = randomise(PlainBlock(2 * case.H, case.H, 5), case.seed)
-    wrapped, x = WithMask(block, masks), _inputs(case, 2 * case.H)
-    for mask in (None, causal(case.T), case.mask(case.B, case.T, case.T)):
-        masks["now"] = mask
+    wrapped, x = WithMask(block), _inputs(case, 2 * case.H)
+    assert torch.equal(wrapped(x), block(x))
+    for mask in (causal(case.T), case.mask(case.B, case.T, case.T), None):
+        wrapped.mask = mask
         assert torch.equal(wrapped(x), block(x, mask))
     assert len(list(wrapped.parameters())) == len(list(block.parameters()))
+
+
+@states("WithMask")
+def a_mask_that_is_handed_on_counts_more_than_the_one_that_was_set(WithMask, case: Case):
+    block, T = randomise(PlainBlock(2 * case.H, case.H, 5), case.seed), max(2, case.T)
+    wrapped, x = WithMask(block), _inputs(case, 2 * case.H, T)
+    for mask in (None, causal(T).T):  # causal backwards: whoever takes the wrong one sees other positions
+        wrapped.mask = mask
+        assert torch.equal(wrapped(x, causal(T)), block(x, causal(T)))
 
 
 @states("Stack")

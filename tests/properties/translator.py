@@ -1,5 +1,6 @@
 """Properties of the Transformer as a translator; it is put together once more from torch's layers."""
 
+import copy
 import math
 
 import torch
@@ -119,6 +120,21 @@ def a_translator_stacks_its_encoder_as_it_is_told(TransformerTranslator, case: C
     assert stacked == [2]
     real = batch.source_mask
     close(model.encode(batch)[0][real], _states(model, batch)[real])
+
+
+@states("TransformerTranslator")
+@torch.no_grad()
+def a_copy_hides_padding_like_the_original(TransformerTranslator, case: Case):
+    """A stack that deep-copies one layer, and a deep copy of the whole model."""
+
+    def copying_stack(make_layer, n_layers):
+        layer = make_layer()
+        return nn.Sequential(*(copy.deepcopy(layer) for _ in range(n_layers)))
+
+    model, batch = _model(TransformerTranslator, case, stack=copying_stack), _batch(case)
+    twin = copy.deepcopy(model)
+    for one in (model, twin):
+        close(one.encode(batch)[0][batch.source_mask], _states(one, batch)[batch.source_mask])
 
 
 @states("TransformerTranslator")
