@@ -189,15 +189,69 @@ def test_answer_that_always_fails_gets_no_point_for_refusing():
     assert check(changed(Heads, forward=forward), "MultiHeadAttention").points == 0
 
 
-def test_table_that_is_no_buffer_is_a_note():
-    class Plain(PlainEmbedding):
-        def __init__(self, vocab, d_model, max_len=64):
-            super().__init__(vocab, d_model, max_len)
-            table = self.pe
-            del self._buffers["pe"]
-            self.pe = table
+class PlainTable(PlainEmbedding):
+    """The table is an ordinary attribute."""
 
-    report = check(Plain, "TokenEmbedding")
+    def __init__(self, vocab, d_model, max_len=64):
+        super().__init__(vocab, d_model, max_len)
+        table = self.pe
+        del self._buffers["pe"]
+        self.keep(table)
+
+    def keep(self, table):
+        self.pe = table
+
+
+class OtherPlainTable(OtherNameEmbedding):
+    """The same, where no weights can be copied."""
+
+    def __init__(self, vocab, d_model, max_len=64):
+        super().__init__(vocab, d_model, max_len)
+        table = self.table
+        del self._buffers["table"]
+        self.table = table
+
+
+@pytest.mark.parametrize("answer", [PlainTable, OtherPlainTable])
+def test_a_table_in_an_ordinary_attribute_costs_a_point(answer):
+    report = check(answer, "TokenEmbedding")
+    assert not report.passed
+    assert report.points == report.max_points - 1
+    assert [f.misconception for f in report.findings] == ["emb_table_not_registered"]
+    assert "state_dict()" in str(report)
+
+
+def test_a_table_in_a_numpy_array_or_in_a_list_is_no_better():
+    array = changed(
+        PlainTable,
+        keep=lambda self, table: setattr(self, "kept", table.numpy()),
+        forward=lambda self, idx: self.scale * self.emb(idx) + torch.as_tensor(self.kept)[:, : idx.size(1)],
+    )
+    rows = changed(
+        PlainTable,
+        keep=lambda self, table: setattr(self, "kept", list(table[0])),
+        forward=lambda self, idx: self.scale * self.emb(idx) + torch.stack(self.kept[: idx.size(1)]),
+    )
+    for answer in (array, rows):
+        report = check(answer, "TokenEmbedding")
+        assert report.points == report.max_points - 1
+        assert "ordinary attribute" in str(report)
+
+
+def test_a_buffer_that_is_not_saved_passes_and_a_table_made_in_each_call_is_a_note():
+    volatile = changed(PlainTable, keep=lambda self, table: self.register_buffer("pe", table, persistent=False))
+    report = check(volatile, "TokenEmbedding")
+    assert report.passed
+    assert not report.notes
+    made_anew = changed(
+        PlainTable,
+        keep=lambda self, table: None,
+        forward=lambda self, idx: (
+            self.scale * self.emb(idx)
+            + EXERCISES["sinusoidal_positions"].reference(idx.shape[1], self.emb.embedding_dim)
+        ),
+    )
+    report = check(made_anew, "TokenEmbedding")
     assert report.passed
     assert any("no buffer" in note for note in report.notes)
 

@@ -192,7 +192,7 @@ class TransformerBlock(nn.Module):
         self.ff1, self.ff2, self.drop = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), nn.Dropout(dropout)
 
     def forward(self, x, mask=None):
-        «x = x + self.drop(self.attn(self.ln1(x), mask=mask))»
+        «x = x + self.drop(self.attn(self.ln1(x), None, mask))»
         «x = x + self.drop(self.ff2(F.relu(self.ff1(self.ln2(x)))))»
         «return x»
 """,

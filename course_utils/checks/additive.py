@@ -167,8 +167,9 @@ MISCONCEPTIONS = (
         ("Which number makes exp(.) equal to 0?",
          "Zero is an ordinary score.",
          hiding.HIDE_LINE),
-        (*hiding.MULTIPLIED, {"hide": fill(1e-9)}, {"hide": fill(-1e-9)}),
+        hiding.MULTIPLIED,
     ),
+    hiding.filled_with_1e_9("add_mask_fill_1e-9"),
     Misconception(
         "add_mask_inverted",
         "The mask is used upside down: only padding is attended to.",
@@ -216,20 +217,8 @@ MISCONCEPTIONS = (
          "Return the weighted sum of the keys alone."),
         ({"after": lambda context, query: context + query},),
     ),
-    Misconception(
-        "add_mask_ignored",
-        "The mask is never used.",
-        ("Is there an argument that you did not use?", "Hide a key and look at its weight.",
-         hiding.HIDE_LINE),
-        (hiding.KEEP,),
-    ),
-    Misconception(
-        "add_mask_added_as_01",
-        "The mask is added to the scores as 0 and 1: hidden keys are merely one point lower.",
-        ("What does True become when it is added?", "An additive mask holds 0 and minus infinity.",
-         hiding.HIDE_LINE),
-        ({"hide": hiding.when_masked(lambda s, m: s + m)},),
-    ),
+    hiding.no_effect("add_mask_ignored"),
+    hiding.added_as_01("add_mask_added_as_01"),
     Misconception(
         "add_fully_masked_nan",
         "A row with nothing to attend to becomes NaN.",

@@ -47,20 +47,20 @@ def _with_mask(change, ways):
 ATTENTION = (
     Misconception(
         "block_mask_not_passed",
-        "The mask does not reach the attention.",
-        ("Which of your lines uses the mask?", "Follow the mask from forward to the attention.", LINE_1),
+        "The mask has no effect: it does not reach the attention, or changes nothing there.",
+        ("Which of your lines uses the mask?", "Follow the mask from forward to the scores of the attention.", LINE_1),
         ({"mask": lambda mask: None},),
     ),
     Misconception(
         "block_mask_as_x_kv",
         "The mask is passed as the second argument of the attention, which is x_kv.",
-        ("What is the second argument of the attention?", "The order is x_q, x_kv, mask.", "self.attn(n, mask=mask)"),
+        ("What is the second argument of the attention?", "The order is x_q, x_kv, mask.", "self.attn(n, None, mask)"),
         ({"attend": lambda m, normed, x, mask: m.attn(normed, mask)},),
     ),
     Misconception(
         "block_mask_inverted",
         "The mask is turned upside down before it reaches the attention.",
-        ("What does True mean in this course?", "Look for ~mask or mask == 0.", "self.attn(n, mask=mask)"),
+        ("What does True mean in this course?", "Look for ~mask or mask == 0.", "self.attn(n, None, mask)"),
         _with_mask(lambda x, mask: None if mask is None else ~mask, (attend, *_OWN_WAYS)),
         convention="True = may attend.",
     ),
@@ -68,7 +68,7 @@ ATTENTION = (
         "block_mask_transposed",
         "The mask is transposed: who may see and who is seen have changed places.",
         ("Which axis of the mask counts the words that look, and which those that are looked at?",
-         "A causal mask turned over hides the past. Look for .T, .mT or transpose.", "self.attn(n, mask=mask)"),
+         "A causal mask turned over hides the past. Look for .T, .mT or transpose.", "self.attn(n, None, mask)"),
         _with_mask(lambda x, mask: None if mask is None else mask.mT, (attend, *_OWN_WAYS)),
         convention="row t of the mask says what word t may see.",
     ),

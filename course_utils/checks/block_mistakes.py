@@ -6,9 +6,9 @@ from torch import nn
 from course_utils.checks.block_recipe import attend, feed, layers
 from course_utils.checks.model import Misconception
 
-LINE_1 = "x = x + self.drop(self.attn(self.ln1(x), mask=mask))"
+LINE_1 = "x = x + self.drop(self.attn(self.ln1(x), None, mask))"
 LINE_2 = "x = x + self.drop(self.ff2(F.relu(self.ff1(self.ln2(x)))))"
-LINES = f"{LINE_1}, then {LINE_2}"
+ALIKE = f"{LINE_1}; the line with ff1 and ff2 is built alike"
 
 
 def _raw(m, x, *_):
@@ -69,14 +69,14 @@ RESIDUALS = (
     Misconception(
         "block_no_residual",
         "Neither of the two residuals is there.",
-        ("If both sub-layers returned zeros, what should come out?", "x plus something, twice.", LINES),
+        ("If both sub-layers returned zeros, what should come out?", "x plus something, twice.", ALIKE),
         ({"join1": lambda m, x, normed, added: added, "join2": lambda m, x, middle, normed, added: added},),
     ),
     Misconception(
         "block_residual_from_norm",
         "The residual starts from the normalised x instead of x itself.",
         ("If both sub-layers returned zeros, what should come out: x, or x normalised?",
-         "Is x overwritten by its norm before it is added?", LINES),
+         "Is x overwritten by its norm before it is added?", ALIKE),
         ({"join1": lambda m, x, normed, added: normed + added,
           "join2": lambda m, x, middle, normed, added: normed + added},
          {"join1": lambda m, x, normed, added: normed + added},
@@ -87,13 +87,13 @@ RESIDUALS = (
         "The second residual starts from the input of the block, so that the result of the attention is lost on the "
         "way.",
         ("If the feed-forward network returned zeros, what should come out?", "The second residual starts after the "
-         "first.", LINES),
+         "first.", LINE_2),
         ({"join2": lambda m, x, middle, normed, added: x + added},),
     ),
     Misconception(
         "block_residual_inside",
         "The residual is added inside, to what the sub-layer reads: it is not there afterwards.",
-        ("If the sub-layers returned zeros, what should come out?", "The addition comes after the sub-layer.", LINES),
+        ("If the sub-layers returned zeros, what should come out?", "The addition comes after the sub-layer.", ALIKE),
         ({"norm1": lambda m, x: m.ln1(x) + x, "join1": lambda m, x, normed, added: added},
          {"norm2": lambda m, middle, x: m.ln2(middle) + middle, "join2": lambda m, x, middle, normed, added: added},
          {"norm1": lambda m, x: m.ln1(x) + x, "join1": lambda m, x, normed, added: added,
@@ -103,7 +103,7 @@ RESIDUALS = (
     Misconception(
         "block_residual_twice",
         "A residual is added twice.",
-        ("How often is x added to what the sub-layer returns?", "Look at every + in your forward.", LINES),
+        ("How often is x added to what the sub-layer returns?", "Look at every + in your forward.", ALIKE),
         ({"join1": lambda m, x, normed, added: 2 * x + added},
          {"join2": lambda m, x, middle, normed, added: 2 * middle + added},
          {"join2": lambda m, x, middle, normed, added: x + middle + added},
@@ -113,7 +113,7 @@ RESIDUALS = (
     Misconception(
         "block_sum_changed",
         "x and what a sub-layer returns are not simply added: one is subtracted from the other, or the sum is scaled.",
-        ("If both sub-layers returned zeros, what should come out?", "Look at every + and - in your forward.", LINES),
+        ("If both sub-layers returned zeros, what should come out?", "Look at every + and - in your forward.", ALIKE),
         ({"join1": lambda m, x, normed, added: x - added},
          {"join2": lambda m, x, middle, normed, added: middle - added},
          {"join1": lambda m, x, normed, added: (x + added) / 2},
@@ -137,7 +137,7 @@ NORMS = (
         "block_post_norm",
         "The norms stand behind the additions (post-norm, as first published).",
         ("Where does the norm sit in this exercise: before the sub-layer, or behind the addition?",
-         "The stream itself is never normalised inside the block.", LINES),
+         "The stream itself is never normalised inside the block.", ALIKE),
         ({"norm1": _raw, "join1": lambda m, x, normed, added: m.ln1(x + added),
           "norm2": lambda m, middle, x: middle, "join2": lambda m, x, middle, normed, added: m.ln2(middle + added)},
          {"norm1": _raw, "join1": lambda m, x, normed, added: m.ln1(x + added)},
@@ -162,19 +162,19 @@ NORMS = (
     Misconception(
         "block_no_norm",
         "Nothing is normalised: ln1 and ln2 are not used.",
-        ("What happens to both sub-layers if x is a hundred times larger?", "Are ln1 and ln2 used in forward?", LINES),
+        ("What happens to both sub-layers if x is a hundred times larger?", "Are ln1 and ln2 used in forward?", ALIKE),
         ({"norm1": _raw, "norm2": lambda m, middle, x: middle},),
     ),
     Misconception(
         "block_same_norm",
         "One norm is used at both places: the scales and shifts of the other never act.",
-        ("Does each sub-layer have a norm of its own?", "Which of ln1 and ln2 does each line use?", LINES),
+        ("Does each sub-layer have a norm of its own?", "Which of ln1 and ln2 does each line use?", ALIKE),
         ({"norm2": lambda m, middle, x: m.ln1(middle)}, {"norm1": lambda m, x: m.ln2(x)}, {"layers": _one_norm}),
     ),
     Misconception(
         "block_norms_swapped",
         "The two norms are exchanged: ln2 stands before the attention, ln1 before the feed-forward network.",
-        ("Which norm belongs to which sub-layer?", "Fresh norms are equal and hide it.", LINES),
+        ("Which norm belongs to which sub-layer?", "Fresh norms are equal and hide it.", ALIKE),
         ({"norm1": lambda m, x: m.ln2(x), "norm2": lambda m, middle, x: m.ln1(middle)},),
         convention="ln1 belongs to the attention, ln2 to the feed-forward network.",
     ),
@@ -182,7 +182,7 @@ NORMS = (
         "block_norm_without_weights",
         "The input is normalised without the scale and shift of ln1 or ln2.",
         ("Which of your parameters never act?", "A functional norm knows the scale and shift of ln1 only if it is "
-         "given them.", LINES),
+         "given them.", ALIKE),
         ({"norm1": lambda m, x: F.layer_norm(x, x.shape[-1:]),
           "norm2": lambda m, middle, x: F.layer_norm(middle, middle.shape[-1:])},
          {"norm1": lambda m, x: F.layer_norm(x, x.shape[-1:])},
@@ -208,7 +208,7 @@ NORMS = (
         "block_norm_after_sublayer",
         "The result of a sub-layer is normalised instead of what it reads, or besides.",
         ("On which side of the attention does the norm stand?", "Put your parentheses in order: what is inside what?",
-         LINES),
+         ALIKE),
         ({"norm1": _raw, "norm2": lambda m, middle, x: middle,
           "attend": lambda m, normed, x, mask: m.ln1(attend(m, normed, x, mask)),
           "feed": lambda m, normed, mask: m.ln2(feed(m, normed, mask))},
@@ -235,7 +235,7 @@ ORDER = (
     Misconception(
         "block_ffn_first",
         "The feed-forward network comes before the attention.",
-        ("Which sub-layer reads the input of the block?", "Attention first.", LINES),
+        ("Which sub-layer reads the input of the block?", "Attention first.", ALIKE),
         ({"norm1": lambda m, x: m.ln2(x), "attend": lambda m, normed, x, mask: feed(m, normed, mask),
           "norm2": lambda m, middle, x: m.ln1(middle), "feed": lambda m, normed, mask: attend(m, normed, None, mask)},
          {"attend": lambda m, normed, x, mask: feed(m, normed, mask),
@@ -247,7 +247,7 @@ ORDER = (
         "Attention and feed-forward network work side by side on the same x; the second should read what the first "
         "has added.",
         ("What does the feed-forward network read: x before or after the attention?",
-         "Is the x of your second line the result of the first?", LINES),
+         "Is the x of your second line the result of the first?", LINE_2),
         ({"norm2": lambda m, middle, x: m.ln2(x)}, {"norm2": lambda m, middle, x: m.ln1(x)}),
         convention="the sub-layers follow each other.",
     ),

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_utils.checks.block_mistakes import LINE_1, LINE_2, LINES
+from course_utils.checks.block_mistakes import ALIKE, LINE_1, LINE_2
 from course_utils.checks.block_recipe import feed
 from course_utils.checks.model import Misconception
 from course_utils.checks.shared import calls_differ, looks_like_dropout, no_super
@@ -135,7 +135,7 @@ PARTS = (
     Misconception(
         "block_detached",
         "Something is cut off from the graph, so that a part of the block never learns.",
-        ("Does every weight get a gradient?", "Look for detach, .data or no_grad.", LINES),
+        ("Does every weight get a gradient?", "Look for detach, .data or no_grad.", ALIKE),
         ({"join1": lambda m, x, normed, added: x + added.detach()},
          {"join2": lambda m, x, middle, normed, added: middle + added.detach()},
          {"join1": lambda m, x, normed, added: x.detach() + added},
@@ -169,20 +169,20 @@ DROPOUT = (
         "block_no_dropout",
         "Dropout does nothing: it is not used, or its argument is not.",
         ("Do two calls differ in train mode, with dropout=0.5?", "Is self.drop used in forward, and dropout in "
-         "__init__?", LINES),
+         "__init__?", ALIKE),
         ({"drop1": _keep, "drop2": _keep}, {"dropout": lambda p: nn.Dropout(0.0)}),
     ),
     Misconception(
         "block_dropout_once",
         "Dropout acts on one of the two sub-layers only.",
-        ("How many sub-layers add something to x?", "Is self.drop used twice?", LINES),
+        ("How many sub-layers add something to x?", "Is self.drop used twice?", ALIKE),
         ({"drop1": _keep}, {"drop2": _keep}),
         convention="dropout acts on what each of the two sub-layers adds.",
     ),
     Misconception(
         "block_dropout_on_stream",
         "Dropout acts on the sum, so that x itself is lost in places.",
-        ("May dropout delete parts of x on its way through the block?", "Look at your parentheses.", LINES),
+        ("May dropout delete parts of x on its way through the block?", "Look at your parentheses.", ALIKE),
         ({"drop1": _keep, "join1": lambda m, x, normed, added: m.drop(x + added),
           "drop2": _keep, "join2": lambda m, x, middle, normed, added: m.drop(middle + added)},
          {"drop2": _keep, "join2": lambda m, x, middle, normed, added: m.drop(middle + added)},
@@ -193,7 +193,7 @@ DROPOUT = (
         "block_dropout_elsewhere",
         "Dropout acts on what a sub-layer reads, or inside the feed-forward network, instead of on what it adds.",
         ("With dropout close to 1, what should come out of the block?", "On which side of the sub-layer does it stand?",
-         LINES),
+         ALIKE),
         ({"drop1": _keep, "norm1": lambda m, x: m.drop(m.ln1(x)),
           "drop2": _keep, "norm2": lambda m, middle, x: m.drop(m.ln2(middle))},
          {"drop1": _keep, "drop2": _keep, "feed": lambda m, normed, mask: m.ff2(m.drop(F.relu(m.ff1(normed))))},

@@ -122,7 +122,9 @@ def _one_sample_hidden(arguments: dict) -> tuple[dict, ...]:
 
 
 def _hidden_in_its_sample(call: Call, got: Outcome, want: Outcome) -> str:
-    return "" if same(got.more[0][:, :3], got.value[:, :3]) else "A word that the mask hides changes other outputs."
+    if same(got.more[0][:, :3], got.value[:, :3]):
+        return ""
+    return f"With a mask of shape {tuple(call.arguments['mask'].shape)}, a hidden word changes other outputs."
 
 
 def _last_hidden_in_sample_1() -> torch.Tensor:
@@ -137,7 +139,7 @@ PROPERTIES = (
     Case("all weights zero", "what sub-layers add is added to x itself", 1, lambda d: {"x": 2 + d.normal(2, 3, 6)},
          make=_bare(6, 2, 10, own="zeros"), compare=_stream_survives),
     Case("words change places", "the outputs change places with the words; every word reaches every word of its own "
-         "sample, and no other", 2,
+         "sample, and no other", 1,
          lambda d: {"x": d.normal(2, 5, 8)}, make=_bare(8, 4, 12), more=_one_sample_and_each_word,
          compare=_alone_permuted_and_reached),
     Case("a causal mask (T, T)", "no word sees a later word", 2,
@@ -154,6 +156,10 @@ PROPERTIES = (
     Case("dropout in train mode", "dropout acts on what each sub-layer adds; two calls differ", 1,
          lambda d: {"x": d.normal(2, 3, 6)}, make=_bare(6, 2, 7, 0.6, training=True), repeat=True,
          compare=_drops_what_is_added),
+    # The form in which a model hands on masks that hide padding; the attention of the course takes it, too.
+    Case("a mask (B, 1, T, T)", "the mask of a sentence is used for it alone, in all of its heads", 1,
+         lambda d: {"x": d.normal(2, 4, 6), "mask": _last_hidden_in_sample_1().unsqueeze(1)}, make=_bare(6, 3, 7),
+         more=_one_sample_hidden, compare=_hidden_in_its_sample),
     Case("a mask for each sentence (B, T, T)", "the mask of a sentence is used for it alone", 0,
          lambda d: {"x": d.normal(2, 4, 6), "mask": _last_hidden_in_sample_1()}, make=_bare(6, 2, 7),
          more=_one_sample_hidden, compare=_hidden_in_its_sample,

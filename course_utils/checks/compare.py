@@ -17,11 +17,14 @@ from course_utils.checks.telling import (
     confined,
     describe,
     first_place,
+    in_words,
     kind_of,
     share,
     tell_changed,
     tell_error,
     tell_misfits,
+    wrong_call,
+    wrong_signature,
 )
 from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
@@ -56,8 +59,7 @@ def _error_or_structure(call: Call, outputs: tuple[Output, ...], got: Outcome, w
     if got.inside is not None and got.inside.misfits:
         return Problem("weights", tell_misfits(got, call))
     if got.error is not None:
-        kind = "endless" if got.error.kind == "DidNotReturnError" else "error"
-        return Problem(kind, tell_error(got.error, call))
+        return Problem(_kind_of_error(got.error), tell_error(got.error, call))
     if call.probe is not None and isinstance(got.value, Foreign):
         return Problem("structure", f"Expected {call.probe.returns}, your function returns {describe(got.value)}.")
     return _structure(outputs, got.value, want.value)
@@ -158,6 +160,14 @@ def same_gradients(a: Outcome, b: Outcome) -> bool:
 
 def _unless_zero(gradient: Tensor | None) -> Tensor | None:
     return None if gradient is None or not gradient.any() else gradient
+
+
+def _kind_of_error(error: Raised) -> str:
+    if error.kind == "DidNotReturnError":
+        return "endless"
+    if wrong_signature(error):
+        return "signature"
+    return "call" if wrong_call(error) else "error"
 
 
 def _structure(outputs: tuple[Output, ...], got: Any, want: Any) -> Problem | None:
@@ -265,14 +275,16 @@ def _gradient_problem(case: Case, call: Call, got: Outcome, want: Outcome) -> Pr
     if not call.gradients_of:
         return None
     if got.inside is not None and got.inside.loaded != "names" and got.idle and got.gradient_error is None:
-        names = ", ".join(f"`{n}`" for n in got.idle)
-        return Problem("gradient", f"No gradient reaches {names}: it would never learn.")
+        names = in_words((f"`{n}`" for n in got.idle), "or")
+        return Problem(
+            "gradient", f"No gradient reaches {names}: {'it' if len(got.idle) == 1 else 'they'} would never learn."
+        )
     if case.compare is not None or same_gradients(got, want):
         return None
     if got.gradient_error is not None:
         return Problem("gradient", f"No gradient could be computed: {tell_error(got.gradient_error, call)}")
     missing = [n for n, g in got.gradients.items() if _unless_zero(g) is None and want.gradients[n] is not None]
-    names = ", ".join(f"`{n}`" for n in missing or call.gradients_of)
+    names = in_words((f"`{n}`" for n in missing or call.gradients_of), "or" if missing else "and")
     if len(missing) > 1 and len(missing) == len(got.gradients) and call.construction is None:
         names = "the arguments"  # not a matter of one of them: the whole result was cut off
     if missing:

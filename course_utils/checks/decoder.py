@@ -113,14 +113,7 @@ CASES = (
 HIDE_LINE = hiding.HIDE_LINE.replace("mask,", "enc_mask,")
 
 MISCONCEPTIONS = (
-    Misconception(
-        "dec_no_source_mask",
-        "The decoder attends to the padding of the source.",
-        ("Padding words are not words. How do you give them weight zero?",
-         "Is enc_mask used anywhere in your code?",
-         HIDE_LINE),
-        (hiding.KEEP,),
-    ),
+    hiding.no_effect("dec_no_source_mask", "padding words of the source", HIDE_LINE),
     Misconception(
         "dec_returns_old_state",
         "The step returns the state it was given, so the decoder never moves.",
@@ -228,6 +221,8 @@ MISCONCEPTIONS = (
          HIDE_LINE),
         hiding.MULTIPLIED,
     ),
+    hiding.filled_with_1e_9("dec_mask_fill_1e-9", HIDE_LINE),
+    hiding.added_as_01("dec_mask_added_as_01", "padding words", HIDE_LINE),
     Misconception(
         "dec_mask_not_small_enough",
         "Scores of padding get a number that is not small enough: real scores can be smaller still.",
@@ -242,12 +237,22 @@ MISCONCEPTIONS = (
         ({"last": lambda logits: logits.softmax(-1)}, {"last": lambda logits: logits.log_softmax(-1)}),
     ),
     Misconception(
+        "dec_results_missing",
+        "Not all of the three results are returned.",
+        ("How many results does the docstring name?", "Look at your last line.", "return logits, new_h, weights"),
+        ({"finish": lambda logits, new, weights, h: logits}, {"finish": lambda logits, new, weights, h: (logits, new)},
+         {"finish": lambda logits, new, weights, h: (logits, weights)}, {"finish": lambda logits, new, weights, h: new},
+         {"finish": lambda logits, new, weights, h: (new, logits)}),
+    ),
+    Misconception(
         "dec_results_order",
         "The three results are returned in another order.",
         ("Which result comes first in the docstring?", "Look at your last line.", "return logits, new_h, weights"),
         ({"finish": lambda logits, new, weights, h: (new, logits, weights)},
          {"finish": lambda logits, new, weights, h: (logits, weights, new)},
-         {"finish": lambda logits, new, weights, h: (weights, new, logits)}),
+         {"finish": lambda logits, new, weights, h: (weights, new, logits)},
+         {"finish": lambda logits, new, weights, h: (new, weights, logits)},
+         {"finish": lambda logits, new, weights, h: (weights, logits, new)}),
     ),
 )  # fmt: skip
 

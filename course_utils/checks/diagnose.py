@@ -88,22 +88,30 @@ def _unique(items: Iterable[Misconception]) -> list[Misconception]:
 
 def _whole_explanations(at: Bench, runs: list[CaseRun], failing: list[int]) -> list[Explanation]:
     """Explanations that reproduce the answer in every case with points; the closest ones."""
-    found: list[tuple[float, Explanation]] = []
+    found: list[tuple[float, Run, Explanation]] = []
     for number, candidate in enumerate(at.candidates()):
         run = partial(at.outcome, number)
         if _reproduces(at, runs, failing, run):
-            found.append((distance(runs, run), (candidate.misconception,)))
+            found.append((distance(runs, run), run, (candidate.misconception,)))
     if not found and not _is_random(runs):  # whose numbers would hardly come again
         for a, b in _promising_pairs(at, runs, failing):
             run = partial(at.run, at.exercise.pair(a, b))
             if _reproduces(at, runs, failing, run):
-                found.append((distance(runs, run), (a, b)))
+                found.append((distance(runs, run), run, (a, b)))
         found = sorted(found, key=lambda f: f[0])[:1]
     if not found:
         return []
-    best = min(gap for gap, _ in found)
+    best = min(gap for gap, _, _ in found)
     # In the order of the catalogue: what is equally close differs by rounding only.
-    return [explanation for gap, explanation in found if gap <= 10 * best + 1e-14]
+    close = [(run, explanation) for gap, run, explanation in found if gap <= 10 * best + 1e-14]
+    alike = [_advisory_likeness(at, runs, run) if len(close) > 1 else 0 for run, _ in close]
+    return [explanation for (_, explanation), n in zip(close, alike, strict=True) if n == max(alike)]
+
+
+def _advisory_likeness(at: Bench, runs: list[CaseRun], run: Run) -> int:
+    """In how many cases without points, which no answer can fail, a candidate does the same."""
+    free = (number for number, student in enumerate(runs) if not student.case.points)
+    return sum(bool(likeness(at, runs[number], number, run)) for number in free)
 
 
 def _promising_pairs(at: Bench, runs: list[CaseRun], failing: list[int]) -> list[Explanation]:

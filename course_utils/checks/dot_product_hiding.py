@@ -5,7 +5,16 @@ import math
 import torch
 
 from course_utils.checks import hiding
-from course_utils.checks.hiding import MINUS_INF, add_if_hidden, fill, when_masked, with_and_without_care
+from course_utils.checks.hiding import (
+    MINUS_INF,
+    add_if_hidden,
+    added_as_01,
+    fill,
+    filled_with_1e_9,
+    no_effect,
+    when_masked,
+    with_and_without_care,
+)
 from course_utils.checks.model import Misconception
 
 
@@ -28,13 +37,7 @@ HIDING = (
         (*hiding.INVERTED, {"given": lambda m, q, k: m if m is None else ~m}),
         convention="True = may attend.",
     ),
-    Misconception(
-        "sdpa_mask_fill_1e-9",
-        "1e-9 was written for -1e9. That is practically 0, so nothing is hidden.",
-        ("What is exp(1e-9)?", "Look at sign and exponent of your mask value.", hiding.HIDE_LINE),
-        ({"hide": fill(1e-9)}, {"hide": fill(-1e-9)}, {"hide": add_if_hidden(1e-9)}, {"hide": add_if_hidden(-1e-9)},
-         {"hide": fill(1e-8)}, {"hide": fill(1e-10)}),
-    ),
+    filled_with_1e_9("sdpa_mask_fill_1e-9"),
     Misconception(
         "sdpa_mask_fill_plus_inf",
         "Hidden scores get +infinity instead of -infinity; the softmax makes NaN of it.",
@@ -57,27 +60,16 @@ HIDING = (
          hiding.HIDE_LINE),
         with_and_without_care({"hide": when_masked(lambda s, m: s + (1 - m.to(s.dtype)) * MINUS_INF)}),
     ),
-    Misconception(
-        "sdpa_mask_added_as_01",
-        "The mask is added to the scores as 0 and 1: hidden keys are merely one point lower.",
-        ("What does True become when it is added?", "An additive mask holds 0 and minus infinity, not 1 and 0.",
-         hiding.HIDE_LINE),
-        ({"hide": when_masked(lambda s, m: s + m.to(s.dtype))},),
-    ),
+    added_as_01("sdpa_mask_added_as_01"),
     Misconception(
         "sdpa_mask_multiplied",
-        "The scores are multiplied by the mask, which sets hidden scores to 0, not to minus infinity.",
-        ("Is 0 a small score?", "With all visible scores near -20, who wins?",
+        "Hidden scores become 0, which is an ordinary score, instead of minus infinity.",
+        ("Is 0 a small score? With all visible scores near -20, who wins?",
+         "Multiplying by the mask makes 0 of a hidden score.",
          hiding.HIDE_LINE),
         hiding.MULTIPLIED,
     ),
-    Misconception(
-        "sdpa_mask_ignored",
-        "The mask is never used.",
-        ("Is there an argument that you did not use?", "Hide a key and look at its weight.",
-         hiding.HIDE_LINE),
-        (hiding.KEEP, {"hide": lambda s, m: s, "settle": lambda w, m: w}),
-    ),
+    no_effect("sdpa_mask_ignored"),
     Misconception(
         "sdpa_mask_transposed",
         "The mask is transposed: it hides queries instead of keys.",

@@ -6,7 +6,7 @@ import torch
 
 from course_utils import positions as reference
 from course_utils.checks.compare import close
-from course_utils.checks.embedding_mistakes import MISCONCEPTIONS, RIGHT, assemble
+from course_utils.checks.embedding_mistakes import MISCONCEPTIONS, RIGHT, assemble, table_is_plain
 from course_utils.checks.model import Case, Draw, Exercise, Output, Recipe
 from course_utils.checks.modules import construction
 from course_utils.checks.values import Construction
@@ -39,6 +39,18 @@ def _number_of_weights(call, got, want) -> str:
     )
 
 
+def _where_it_is_kept(call, got, want) -> str:
+    """A table in an ordinary attribute; one that is made anew in each call has no place to be told of."""
+    mine, other = (table_is_plain(o.inside) for o in (got, want))
+    if mine == other:
+        return ""
+    names = " and ".join(f"`{name}`" for name in got.inside.plain)
+    return (
+        f"The table stands in an ordinary attribute ({names}): model.to(device) leaves it behind on the CPU, and "
+        "state_dict() does not know it."
+    )
+
+
 def _no_buffer(call, got, want) -> str:
     return "" if got.inside.buffers else "Your module has no buffer."
 
@@ -56,7 +68,7 @@ def _same_word(draw: Draw) -> dict:
 
 
 CASES = (
-    Case("sentences shorter than max_len", "scaled word vectors plus the first rows of the table", 3,
+    Case("sentences shorter than max_len", "scaled word vectors plus the first rows of the table", 2,
          _idx(0, 11, 3, 4), make=_made(11, 6, max_len=9)),
     Case("an odd d_model", "any d_model of at least 1 works", 1, _idx(0, 5, 2, 6), make=_made(5, 7, max_len=8)),
     Case("as long as max_len", "the table has max_len rows", 1, _idx(0, 4, 2, 80), make=_made(4, 6, max_len=80)),
@@ -66,6 +78,8 @@ CASES = (
          make=_made(7, 4, max_len=6), compare=_number_of_weights),
     Case("gradients, and tokens are kept", "gradients reach the word vectors; nothing is written to; no randomness", 1,
          _idx(1, 9, 4, 3), make=_made(9, 4, max_len=5), gradients_of=("emb.weight",), repeat=True, keeps_inputs=True),
+    Case("where the table is kept", "the table is a buffer, which moves with the model", 1, _idx(0, 7, 2, 5),
+         make=_made(7, 4, max_len=6), compare=_where_it_is_kept),
     Case("a buffer", "the table is a buffer", 0, _idx(0, 7, 2, 5), make=_made(7, 4, max_len=6), compare=_no_buffer,
          note="Passed. The table is no buffer: model.to(device) would leave it behind on the CPU, where "
               'self.register_buffer("positions", table) takes it along.'),
@@ -74,10 +88,12 @@ CASES = (
 PROPERTIES = (
     Case("what is trained", "the word vectors are trained, the positions are not", 3, _idx(0, 7, 2, 5),
          make=_bare(7, 4, 6), compare=_number_of_weights),
-    Case("the same word at every place", "the table of sinusoids is added", 4, _same_word, make=_bare(9, 6, 8),
+    Case("the same word at every place", "the table of sinusoids is added", 3, _same_word, make=_bare(9, 6, 8),
          compare=_same_steps),
     Case("an odd d_model, as long as max_len", "any d_model works; the table has max_len rows", 2,
          lambda d: {"idx": torch.full((1, 70), 2)}, make=_bare(5, 7, 70), compare=_same_steps),
+    Case("where the table is kept", "the table is a buffer, which moves with the model", 1, _idx(0, 7, 2, 5),
+         make=_bare(7, 4, 6), compare=_where_it_is_kept),
     Case("gradients, and tokens are kept", "gradients reach the word vectors; nothing is written to; no randomness", 1,
          _idx(1, 9, 4, 3), make=_bare(9, 4, 5), gradients_of=("emb.weight",), repeat=True, keeps_inputs=True,
          compare=_number_of_weights),

@@ -44,6 +44,16 @@ def _as_embedding(module, table):
     module.table = module.learned.weight
 
 
+def _as_attribute(module, table):
+    module.table = table
+
+
+def table_is_plain(inside) -> bool:
+    """A table in an ordinary attribute, and neither a buffer nor a frozen parameter that could be the table instead."""
+    frozen = any(len(inside.parameters[name]) > 1 for name in inside.frozen)
+    return bool(inside.plain) and not inside.buffers and not frozen
+
+
 def _trains_positions(got, want) -> bool:
     """Something as long as the table is trained besides the word vectors."""
     if got.inside is None or "emb.weight" not in got.inside.parameters:
@@ -149,6 +159,16 @@ MISCONCEPTIONS = (
          'self.register_buffer("positions", table)'),
         ({"hold": _as_parameter}, {"hold": _learned}, {"hold": _as_embedding}),
         symptom=_trains_positions,
+    ),
+    Misconception(
+        "emb_table_not_registered",
+        "The table of positions is an ordinary attribute: model.to(device) leaves it behind on the CPU, and "
+        "state_dict() does not know it.",
+        ("What moves when the model goes to the GPU?",
+         "Look at dict(module.named_buffers()): the table belongs there.",
+         'self.register_buffer("positions", table)'),
+        ({"hold": _as_attribute},),
+        symptom=lambda got, want: table_is_plain(got.inside) and not table_is_plain(want.inside),
     ),
     Misconception(
         "emb_max_len_fixed",

@@ -56,6 +56,24 @@ def _zero(real, new, h):
     return torch.where(real, new, 0.0)
 
 
+def _one_after_the_other(through_padding):
+    """Sentence by sentence, with the state of the sentence before as the first one."""
+
+    def run(emb, lengths, W_xh, W_hh, b):
+        h, outputs, finals = emb.new_zeros(W_hh.shape[0]), [], []
+        for words, length in zip(emb, lengths.tolist(), strict=True):
+            states = []
+            for word in words if through_padding else words[:length]:
+                h = torch.tanh(word @ W_xh + h @ W_hh + b)
+                states.append(h)
+            padding = emb.new_zeros(len(words) - length, len(h))
+            outputs.append(torch.cat([torch.stack(states[:length]), padding]))
+            finals.append(states[length - 1])
+        return torch.stack(outputs), torch.stack(finals)
+
+    return run
+
+
 RIGHT = {
     "order": lambda lengths: torch.arange(len(lengths)),
     "before": lambda h: h,
@@ -117,6 +135,14 @@ MISCONCEPTIONS = (
          "Swap the first two words: the final state must change.",
          "h = torch.tanh(emb[:, t] @ W_xh + h @ W_hh + b) with the h of the step before; zeros only before the loop"),
         ({"before": torch.zeros_like},),
+    ),
+    Misconception(
+        "enc_carried_over",
+        "A sentence starts from the last state of the sentence before it; each must start from zero.",
+        ("What does the state hold when the second sentence begins?",
+         "Exchange the first sentence: the result for the second one must not change.",
+         "h = zeros inside the loop over sentences, before the loop over words"),
+        ({"whole": _one_after_the_other(False)}, {"whole": _one_after_the_other(True)}),
     ),
     Misconception(
         "enc_first_state",

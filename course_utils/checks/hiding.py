@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from course_utils.checks.model import Steps
+from course_utils.checks.model import Misconception, Steps
 
 Hide = Callable[[Tensor, Tensor | None], Tensor]
 MINUS_INF = float("-inf")
@@ -80,3 +80,43 @@ def _divide_again(tiny: float) -> Steps:
 RENORMALISED: tuple[Steps, ...] = tuple(_divide_again(tiny) for tiny in (0.0, 1e-9, 1e-8, 1e-12))
 MULTIPLIED: tuple[Steps, ...] = ({"hide": when_masked(lambda s, m: s * m)}, {"hide": fill(0.0)})
 NOT_SETTLED: tuple[Steps, ...] = ({"settle": lambda weights, mask: weights},)
+
+_SMALL = (1e-9, -1e-9, 1e-8, -1e-8, 1e-10, -1e-10)
+
+
+def no_effect(id: str, hidden: str = "hidden keys", line: str = HIDE_LINE) -> Misconception:
+    """A mask that changes nothing: it is not used, what masked_fill returns is dropped, or next to nothing is added."""
+    return Misconception(
+        id,
+        f"The mask has no effect: {hidden} get the weight that they would get without it.",
+        (
+            "Does the line with the mask change the scores? masked_fill returns a new tensor.",
+            "Is there such a line, and which number does it use? -1e-9 is practically 0, where -1e9 was meant.",
+            line,
+        ),
+        (KEEP, {"hide": lambda s, m: s, "settle": lambda w, m: w}, *({"hide": add_if_hidden(x)} for x in _SMALL)),
+    )
+
+
+def filled_with_1e_9(id: str, line: str = HIDE_LINE) -> Misconception:
+    """Hidden scores become 1e-9 or -1e-9. Only double precision tells that from 0, so the inputs must have it."""
+    return Misconception(
+        id,
+        "1e-9 or another number next to 0 was written for -1e9. It is an ordinary score, so nothing is hidden.",
+        ("What is exp(1e-9)?", "Look at sign and exponent of your mask value.", line),
+        tuple({"hide": fill(x)} for x in _SMALL),
+    )
+
+
+def added_as_01(id: str, hidden: str = "hidden keys", line: str = HIDE_LINE) -> Misconception:
+    """True and False are added to the scores as 1 and 0."""
+    return Misconception(
+        id,
+        f"The mask is added to the scores as 0 and 1: {hidden} are merely one point lower.",
+        (
+            "What does True become when it is added?",
+            "An additive mask holds 0 and minus infinity, not 1 and 0.",
+            line,
+        ),
+        ({"hide": when_masked(lambda s, m: s + m.to(s.dtype))},),
+    )

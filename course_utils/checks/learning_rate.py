@@ -8,6 +8,7 @@ from course_utils import training as reference
 from course_utils.checks.compare import same_form, same_values
 from course_utils.checks.learning_rate_mistakes import MISCONCEPTIONS, RIGHT, assemble
 from course_utils.checks.model import Case, Draw, Exercise, Output, Recipe
+from course_utils.checks.telling import in_words
 from course_utils.checks.values import Call, Outcome
 
 # A rate may be off by this share of itself: rates are tiny, an absolute tolerance would let everything pass.
@@ -55,7 +56,7 @@ def _compare(call: Call, got: Outcome, want: Outcome) -> str:
     a = wrong[0]
     text = f"The rate is not right at step {a['step']}, with d_model = {a['d_model']} and warmup = {a['warmup']}."
     if len({a["step"] for a in calls}) > 1 and all(_near(x, mine[0]) for x in mine):
-        text += f" It is the same at the steps {', '.join(str(a['step']) for a in calls)}."
+        text += f" It is the same at the steps {in_words(a['step'] for a in calls)}."
     elif len(calls) > 1 and all(_near(x * right[0], y * mine[0]) for x, y in zip(mine, right, strict=True)):
         text += " All rates of this case are off by the same factor."
     return text

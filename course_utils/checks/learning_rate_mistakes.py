@@ -40,6 +40,12 @@ def _divides_by_zero(got, want):
     return error.kind == "ZeroDivisionError" or (error.kind == "ValueError" and "math domain" in error.message)
 
 
+_WITHOUT_PARENTHESES = {
+    "width": lambda d_model, warmup: d_model**-1 / 2,
+    "fall": lambda step, warmup: step**-1 / 2,
+    "rise": lambda step, warmup: step * warmup**-3 / 2,
+}
+
 _BOTH = "min(step ** -0.5, step * warmup ** -1.5)"
 
 MISCONCEPTIONS = (
@@ -123,6 +129,14 @@ MISCONCEPTIONS = (
          "step * warmup ** -1.5"),
         ({"rise": lambda step, warmup: step * warmup**-0.5}, {"rise": lambda step, warmup: step / warmup},
          {"rise": lambda step, warmup: step * warmup**-2}),
+    ),
+    Misconception(
+        "lr_power_without_parentheses",
+        "`** -1/2` is not the power -0.5: the power comes first, and what it gives is divided by 2.",
+        ("What is 4 ** -1/2 in Python?", "Which comes first, the power or the division?", "** -0.5, or ** (-1/2)"),
+        tuple({name: way for name, way in _WITHOUT_PARENTHESES.items() if name in names} for names in (
+            ("fall",), ("width",), ("rise",), ("fall", "rise"), ("width", "fall"), ("width", "fall", "rise"),
+            ("width", "rise"))),
     ),
     Misconception(
         "lr_step_warmup_swapped",

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -142,7 +143,22 @@ def _look(
         {name: tuple(b.shape) for name, b in list(module.named_buffers())[:MAX_LISTED]},
         tuple(name for name, p in parameters.items() if not p.requires_grad),
         _aliases(parameters),
+        _plain(module),
     )
+
+
+def _plain(module: nn.Module) -> tuple[str, ...]:
+    """Tables that are ordinary attributes: `to(device)` and `state_dict()` know nothing of them."""
+    found = []
+    for prefix, part in module.named_modules():
+        found += [f"{prefix}.{name}".lstrip(".") for name, value in vars(part).items() if _is_table(value)]
+    return tuple(found[:MAX_LISTED])
+
+
+def _is_table(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return len(value) > 1 and isinstance(value[0], Tensor)
+    return isinstance(value, Tensor | np.ndarray) and value.ndim > 1
 
 
 def _aliases(parameters: dict[str, nn.Parameter]) -> tuple[str, ...]:

@@ -115,13 +115,19 @@ def _of_the_dot_product(m: Misconception) -> Misconception:
     variants = m.variants
     if m.id == "sdpa_mask_fill_minus_1e4":
         variants = tuple({"hide": fill(-x)} for x in (1, 10, 20, 50))  # what scores of -60 can show
+    if m.id == "sdpa_mask_multiplied":  # in single precision nothing tells 0 from 1e-9
+        says = "Hidden scores become 0, or practically 0, which is an ordinary score, instead of minus infinity."
+        where = "Multiplying by the mask makes 0 of a hidden score; -1e-9 is practically 0, where -1e9 was meant."
+        variants = (*variants, {"hide": fill(1e-9)}, {"hide": fill(-1e-9)})
+        m = replace(m, says=says, hints=(m.hints[0], where, m.hints[2]))
     return replace(m, id=m.id.replace("sdpa_", "mha_"), variants=variants)
 
 
 MASKS = (
     Misconception(
         "mha_mask_head_axis",
-        "The mask of a sample gets its new axis at the wrong place: it meets heads instead of samples.",
+        "A mask (B, Tq, Tk) meets the heads instead of the samples: it has no axis of its own for the heads, or has it "
+        "at the wrong place.",
         ("Which axes do the scores have, and which a mask (B, Tq, Tk)?",
          "With B = n_heads there is no error, only a wrong result.",
          "mask.unsqueeze(1): (B, 1, Tq, Tk)"),
@@ -152,5 +158,5 @@ MASKS = (
         ("Does every sample have a mask of its own?", "Try two samples with different masks.", "mask.unsqueeze(1)"),
         with_and_without_care({"place": _per_sample(lambda m, q: m[:1].unsqueeze(1))}),
     ),
-    *(_of_the_dot_product(m) for m in dot_product_hiding.HIDING),
+    *(_of_the_dot_product(m) for m in dot_product_hiding.HIDING if m.id != "sdpa_mask_fill_1e-9"),
 )  # fmt: skip

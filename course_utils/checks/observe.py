@@ -1,5 +1,6 @@
 """What is said about a failing case when no misconception explains it: what was observed, and how to look closer."""
 
+import inspect
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,10 +12,13 @@ from course_utils.checks.compare import RANDOM, Problem, same_values
 from course_utils.checks.exercises import EXERCISES
 from course_utils.checks.model import Case, Exercise
 from course_utils.checks.report import Finding
+from course_utils.checks.telling import in_words
 from course_utils.checks.values import Answer, Call, Outcome, leaves
 
 KIND_HINTS = {
     "error": "Read the last line of the message first. Which shapes or types meet in the line it names?",
+    "signature": "How many parameters stand between the parentheses of your `def`, and in which order?",
+    "call": "Which function or layer is called in that line, and which arguments does its own `def` name?",
     "endless": "Print something in each round of your loops. Which one never ends, and what should end it?",
     "structure": "Compare your `return` line with the docstring: how many results, of which kind, in which order?",
     "shape": "Print the shape after every line. Which line is the first one with a shape you did not expect?",
@@ -45,6 +49,8 @@ def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wante
         return _stub_finding(exercise, run)
     text = run.problem.text if run.problem.text.endswith((".", "?")) else f"{run.problem.text}."
     sentences = [text]
+    if run.problem.kind == "error":
+        sentences.append(_shapes(call))
     if run.problem.kind == "value":
         idle = _without_influence(exercise, answer, call.forward_only(), run.outcome, wanted)
         if idle:
@@ -58,7 +64,33 @@ def observed(exercise: Exercise, answer: Answer, call: Call, run: CaseRun, wante
     if kind == "property" and "gradient" in run.problem.text:
         kind = "gradient"
     hints = (KIND_HINTS[kind], *exercise.hints[1:])
-    return Finding(" ".join(sentences), None, hints, run.case.name)
+    if kind == "signature":
+        hints = (
+            KIND_HINTS[kind],
+            "Names are yours, number and order are those of the statement.",
+            statement_def(exercise, run.outcome.error.stage),
+        )
+    return Finding(" ".join(filter(None, sentences)), None, hints, run.case.name)
+
+
+def _shapes(call: Call) -> str:
+    """What an answer that raises an error was called with."""
+    given = [f"`{name}` of shape {tuple(t.shape)}" for name, t in call.arguments.items() if isinstance(t, Tensor)]
+    return f"It was called with {in_words(given)}." if given else ""
+
+
+def statement_def(exercise: Exercise, stage: str) -> str:
+    """The line `def ...` of the statement: the reference's, without what only the course itself passes to it."""
+    function, name, own = exercise.reference, exercise.name, ""
+    if exercise.is_class:
+        name, own = ("__init__" if stage == "make" else "forward"), "self, "
+        function = getattr(exercise.reference, name)
+    calls = [case.call(0) for case in exercise.cases]
+    described = [c.construction.arguments if stage == "make" and exercise.is_class else c.arguments for c in calls]
+    passed = {argument for arguments in described for argument in arguments}
+    known = [p for p in inspect.signature(function).parameters.values() if p.name in passed]
+    told = ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in known)
+    return f"def {name}({own}{told}):"
 
 
 def property_lost(at: Bench, answer: Answer) -> str:

@@ -169,6 +169,15 @@ RNN_STEP = Exercise(
             ({"squash": _by_hand}, {"squash": _by_hand_downwards}, {"squash": _by_hand_both}),
         ),
         Misconception(
+            "rnn_residual",
+            "The old state is added once more outside the tanh: that is a residual connection, which this cell does "
+            "not have.",
+            ("Can your result be larger than 1?",
+             "Look at what is added after the tanh: h comes in through W_hh alone.",
+             "return the tanh as it is, without h +"),
+            ({"finish": lambda new, h: h + new}, {"finish": lambda new, h: (h + new) / 2}),
+        ),
+        Misconception(
             "rnn_memory_transposed",
             "The recurrent matrix is used the wrong way round (transposed).",
             ("Which axis of W_hh is the input, which the output?",

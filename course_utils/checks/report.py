@@ -8,6 +8,15 @@ NOT_DONE, PASSED, FAILED = "not done yet", "passed", "not right yet"
 TIERS = ("a question", "where to look", "almost the line itself")
 
 
+class Text(str):
+    """A text that a prompt or a notebook shows as it is, without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong. misconception: its id in the catalogue, or None for an observation."""
@@ -46,6 +55,19 @@ class Report:
         """The report as plain lists, dicts, strings and numbers."""
         return asdict(self)
 
+    def hint(self, number: int) -> "Text":
+        """Hint 1, 2 or 3 of each finding: a question, where to look, almost the line itself.
+
+        Raises ValueError for any other number.
+        """
+        if number not in range(1, len(TIERS) + 1):
+            raise ValueError(f"hint({number!r}): there are {len(TIERS)} hints, hint(1) to hint({len(TIERS)}).")
+        told = [finding for finding in self.findings if len(finding.hints) >= number]
+        if not told:
+            return Text(f"{self.exercise}: {self.state}, so there is nothing to hint at.")
+        named = [f"- {finding.message}\n    " if len(told) > 1 else "" for finding in told]
+        return Text("\n".join(f"{n}hint {number}: {f.hints[number - 1]}" for n, f in zip(named, told, strict=True)))
+
     def _headline(self) -> str:
         extra = ", optional" if self.optional else ""
         return f"{self.exercise}: {self.state} ({self.points} of {self.max_points} points{extra})"
@@ -55,8 +77,9 @@ class Report:
         if self.state == FAILED and self.cases:
             lines += [f"  {'[x]' if c.points == c.max_points else '[ ]'} {c.name}" for c in self.cases]
         for finding in self.findings:
-            lines += ["", f"- {finding.message}"]
-            lines += [f"    hint {i}: {hint}" for i, hint in enumerate(finding.hints, 1)]
+            lines += ["", f"- {finding.message}", *(f"    hint 1: {hint}" for hint in finding.hints[:1])]
+        if any(len(finding.hints) > 1 for finding in self.findings):
+            lines += ["", "  The next hint: check(...).hint(2)"]
         lines += [f"  Note: {note}" for note in self.notes]
         return "\n".join(lines)
 

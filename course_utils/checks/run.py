@@ -17,18 +17,22 @@ from course_utils.checks.model import Exercise
 from course_utils.checks.observe import CaseRun
 from course_utils.checks.report import FAILED, NOT_DONE, PASSED, CaseResult, Finding, Report
 from course_utils.checks.scalars import settled
+from course_utils.checks.telling import in_words
 from course_utils.checks.values import Answer, Outcome
 
 
 def check(obj: Any, exercise: str | None = None, *, seed: int = 0) -> Report:
     """Check an answer and say what is right and what is not.
 
-    obj: the student's function or class. The exercise is found by its name, or named by `exercise`.
+    obj: the student's function or class. The exercise is found by its name, or by that of the notebook's variable that
+        holds it (`layer_norm = my_norm`), or named by `exercise`.
     seed: draws other inputs of the same kind.
     Never raises because of what a student wrote; raises ValueError where `exercise` names no exercise.
     """
     if exercise is not None and (not isinstance(exercise, str) or exercise not in EXERCISES):
-        raise ValueError(f"check(..., {exercise!r}): there is no exercise of that name. {_near(exercise)}")
+        close = _near(exercise)
+        way_out = _ask(close) if close else f"The exercises are: {', '.join(EXERCISES)}."
+        raise ValueError(f"check(..., {exercise!r}): there is no exercise of that name. {way_out}")
     name = exercise if exercise is not None else _name_of(obj)
     if name not in EXERCISES:
         return _unusable(exercise or "check", obj, name)
@@ -80,7 +84,7 @@ def _missing(exercise: Exercise, outcome: Outcome) -> tuple[str, ...]:
 def _by_properties(exercise: Exercise, answer: Answer, seed: int, missing: tuple[str, ...]) -> Report:
     """The report on a module into which no weights can be copied."""
     report = run_exercise(exercise.by_properties, answer, seed)
-    names = ", ".join(f"`{name}`" for name in missing)
+    names = in_words((f"`{name}`" for name in missing), "or")
     return replace(report, notes=(*report.notes, _OWN_WEIGHTS.format(names)))
 
 
@@ -125,17 +129,19 @@ def _name_of(obj: Any) -> str:
     if isinstance(obj, str):
         return obj
     try:
-        name = obj.__name__
+        meant = parts.name_of(obj)
+        name = meant if meant in EXERCISES else obj.__name__
     except Exception:
         return ""
     return name if isinstance(name, str) else ""
 
 
-def _near(name: Any) -> str:
-    close = difflib.get_close_matches(str(name), EXERCISES, n=3, cutoff=0.5)
-    if close:
-        return f"Did you mean {' or '.join(repr(c) for c in close)}?"
-    return f"The exercises are: {', '.join(EXERCISES)}."
+def _near(name: Any) -> list[str]:
+    return difflib.get_close_matches(str(name), EXERCISES, n=3, cutoff=0.6)
+
+
+def _ask(close: list[str]) -> str:
+    return f"Did you mean {in_words(map(repr, close), 'or')}?"
 
 
 def _unusable(exercise: str, obj: Any, name: str) -> Report:
@@ -151,10 +157,13 @@ def _unusable(exercise: str, obj: Any, name: str) -> Report:
         message = f"You passed an instance. Pass the class itself, without parentheses after its name: check({kind})."
     elif callable(obj) and known and EXERCISES[exercise].is_class:
         message = f"This exercise asks for a class. Define it with `class {exercise}(nn.Module):`."
+    elif obj is None:
+        what = "class" if known and EXERCISES[exercise].is_class else "function"
+        message = (
+            f"You passed None, perhaps the result of a call. Pass the {what} itself, without parentheses after it."
+        )
     elif callable(obj):
-        called = f"`{shown}`" if shown else "This function"
-        message = f"{called} does not say which exercise it answers. {_near(name) if shown else ''}".strip()
-        message += ' Name it: check(my_function, "rnn_step").'
+        message = _nameless(name)
     else:
         message = (
             f"You passed a value (of type {type(obj).__name__}), perhaps the result of a call. Pass the function "
@@ -162,6 +171,19 @@ def _unusable(exercise: str, obj: Any, name: str) -> Report:
         )
     maximum = EXERCISES[exercise].max_points if known else 10
     return Report(exercise, 0, maximum, False, FAILED, (Finding(message, None, _PASSING_HINTS),))
+
+
+def _nameless(name: str) -> str:
+    """What is said of a function that bears the name of no exercise."""
+    if name in ("", "<lambda>"):
+        what = "A lambda" if name else "This object"
+        return f'{what} has no name that says which exercise it answers. Say it: check(..., "rnn_step").'
+    shown, close = name[:60], _near(name)
+    question = f"{_ask(close)} " if close else ""
+    return (
+        f"The name `{shown}` is no exercise's. The name after `def` or `class` counts. {question}"
+        f'Rename it, or say which exercise it answers: check({shown}, "{close[0] if close else "rnn_step"}").'
+    )
 
 
 _PASSING_HINTS = (

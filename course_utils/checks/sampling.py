@@ -1,5 +1,7 @@
 """Cases of `generate`: what is random is compared by frequencies over thousands of rows, the rest exactly."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -117,6 +119,10 @@ CASES = (
     Case("again, and the prompt is kept", "another call draws other words; the prompt is not written to", 1,
          lambda d: {"model": _model(d, 30), "idx": d.tokens(0, 5, 3, 4), "n": 12}, repeat=True, keeps_inputs=True,
          compare=_another_time),
+    # Tells, where the temperature has no effect, whether it is used at all: probabilities divided by it are all 0.
+    Case("an infinite temperature", "all words are equally likely", 0, lambda d: _many_rows(d, temperature=math.inf),
+         compare=_compare(), note="Passed. At temperature=math.inf your function gives an error, or its words are not "
+         "all equally likely: logits / temperature would be 0 for all of them."),
 )  # fmt: skip
 
 GENERATE = Exercise(

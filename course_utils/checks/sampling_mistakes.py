@@ -78,13 +78,6 @@ NOT_TEMPERED = {"temper": lambda logits, temperature: logits}
 
 MISCONCEPTIONS = (
     Misconception(
-        "sample_temp_ignored",
-        "The temperature has no effect.",
-        ("Is there an argument that you did not use?", "Compare the words at temperature 0.1 and at 1.",
-         "logits / temperature, before the softmax"),
-        (NOT_TEMPERED,),
-    ),
-    Misconception(
         "sample_temp_on_probs",
         "The probabilities are divided by the temperature instead of the logits; after normalising, nothing is left "
         "of that.",
@@ -93,6 +86,13 @@ MISCONCEPTIONS = (
          "(logits / temperature).softmax(-1)"),
         (NOT_TEMPERED | {"soften": lambda logits, temperature: logits.softmax(-1) / temperature},
          NOT_TEMPERED | {"soften": lambda logits, temperature: (logits.softmax(-1) / temperature).softmax(-1)}),
+    ),
+    Misconception(
+        "sample_temp_ignored",
+        "The temperature has no effect.",
+        ("Is there an argument that you did not use?", "Compare the words at temperature 0.1 and at 1.",
+         "logits / temperature, before the softmax"),
+        (NOT_TEMPERED,),
     ),
     Misconception(
         "sample_temp_squared",

@@ -105,11 +105,11 @@ RIGHT = dot_product.RIGHT | {
     "last": lambda result, x: result,
 }
 
-# A query is a product here, so that scaling it in place does no harm.
+# A query is a product here, so that scaling it in place does no harm; and k @ q^T is what exchanged matrices give.
 OF_THE_DOT_PRODUCT = tuple(
     replace(m, id=m.id.replace("sdpa_", "self_"))
     for m in dot_product.SCALED_DOT_PRODUCT_ATTENTION.misconceptions
-    if m.id != "sdpa_scales_q_in_place"
+    if m.id not in ("sdpa_scales_q_in_place", "sdpa_scores_transposed")
 )
 
 PROJECTIONS = (
@@ -137,10 +137,10 @@ PROJECTIONS = (
     ),
     Misconception(
         "self_roles_swapped",
-        "The matrices of queries and keys are exchanged: the one who is asked asks.",
+        "Queries and keys have changed places: the one who is asked asks.",
         ("Row i of the scores belongs to the query of word i. Which matrix made it?",
-         "Compare the letters left and right of your assignments.",
-         "q = x @ W_q and k = x @ W_k; scores are q @ k^T"),
+         "Compare the letters left and right of your assignments, and the order of q and k in their product.",
+         "q = x @ W_q and k = x @ W_k; scores are q @ k.transpose(-2, -1), not k @ q.transpose(-2, -1)"),
         ({"project": lambda x, W_q, W_k, W_v: (x @ W_k, x @ W_q, x @ W_v)},),
     ),
     Misconception(

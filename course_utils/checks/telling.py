@@ -1,5 +1,6 @@
 """What is said about received values, wrong places, errors, written arguments and weights of other sizes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from course_utils.checks.values import Call, Foreign, Outcome, Raised
 
 def tell_changed(changed: tuple[str, ...]) -> str:
     """That arguments were written to."""
-    names = " and ".join(f"`{n}`" for n in changed)
+    names = in_words(f"`{n}`" for n in changed)
     verb = "is" if len(changed) == 1 else "are"
     return f"After the call {names} {verb} not what the caller passed in: your code writes into its arguments."
 
@@ -20,13 +21,13 @@ def tell_misfits(got: Outcome, call: Call) -> str:
     """That weights have other sizes than the statement says."""
     weights = call.construction.weights
     told = [f"`{n}` has shape {shape}, not {tuple(weights[n].shape)}" for n, shape in got.inside.misfits.items()]
-    made = ", ".join(f"{n}={v}" for n, v in call.construction.arguments.items())
+    made = in_words(f"{n}={v}" for n, v in call.construction.arguments.items())
     return f"With {made}, the weights of your module do not have the sizes of the statement: {'; '.join(told)}."
 
 
 def tell_error(error: Raised, call: Call) -> str:
     """An error of the student's code, with the line."""
-    if error.kind == "TypeError" and error.line is None and "argument" in error.message:
+    if wrong_signature(error):
         arguments, what = call.arguments, "Your function cannot be called"
         if error.stage == "make":
             arguments, what = call.construction.arguments, "An instance of your class cannot be made"
@@ -48,6 +49,17 @@ def tell_error(error: Raised, call: Call) -> str:
     if error.stage == "copy":
         where += " while weights are copied into your module"
     return f"Your code raises {error.kind}{where}" + (f" — {error.message}" if error.message else "")
+
+
+def wrong_signature(error: Raised) -> bool:
+    """Whether the answer could not even be called: the number of its parameters is another one."""
+    return error.kind == "TypeError" and error.line is None and "argument" in error.message
+
+
+def wrong_call(error: Raised) -> bool:
+    """Whether a call in the student's code has another number of arguments than what is called, or other names."""
+    says = ("positional argument", "keyword argument", "required keyword-only", "missing a required argument")
+    return error.kind == "TypeError" and error.line is not None and any(s in error.message for s in says)
 
 
 def kind_of(tensor: Tensor) -> str:
@@ -96,11 +108,26 @@ def confined(output: Output, wrong: Tensor) -> list[str]:
         if name in ("feature", "vocabulary") or touched.all() or touched.numel() == 1:
             continue
         if 2 * int(touched.sum()) > touched.numel():
-            found.append(f"Nothing at {name} {_listed(~touched)} is affected.")
+            found.append(f"Nothing at {_places(name, ~touched)} is affected.")
         else:
-            found.append(f"Only {name} {_listed(touched)} is affected.")
+            verb = "is" if int(touched.sum()) == 1 else "are"
+            found.append(f"Only {_places(name, touched)} {verb} affected.")
     return found[:2]
 
 
-def _listed(places: Tensor) -> str:
-    return ", ".join(str(i) for i in places.nonzero().flatten().tolist())
+_PLURALS = {"batch": "batches", "query": "queries"}
+
+
+def _places(name: str, chosen: Tensor) -> str:
+    """ "batch 1", "queries 0 and 2", "places 0, 1 and 3 of axis 2"."""
+    numbers = chosen.nonzero().flatten().tolist()
+    listed = in_words(numbers)
+    if name.startswith("axis"):
+        return f"place{'s' if len(numbers) > 1 else ''} {listed} of {name}"
+    return f"{name if len(numbers) == 1 else _PLURALS.get(name, f'{name}s')} {listed}"
+
+
+def in_words(items: Iterable[Any], last: str = "and") -> str:
+    """ "a", "a and b", "a, b and c"."""
+    *first, end = map(str, items)
+    return f"{', '.join(first)} {last} {end}" if first else end

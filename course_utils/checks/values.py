@@ -110,6 +110,7 @@ class Inside:
     missing: weights of the reference that the module does not have; misfits: those of another shape, with it.
     parameters, buffers: name -> shape; frozen: the names of parameters that do not ask for gradients.
     aliases: names of parameters whose numbers are those of another one before them.
+    plain: names of tables of numbers that are ordinary attributes, neither parameter nor buffer.
     """
 
     loaded: str = ""
@@ -119,6 +120,7 @@ class Inside:
     buffers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     frozen: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ from wrong_answers import (  # noqa: E402, F401
     modules,
     patches,
     rates,
+    readers,
     recurrent,
     self_attention,
     training,
