@@ -28,7 +28,8 @@ COMMANDS = {
     "lab": ("open the lessons in JupyterLab; further arguments go to JupyterLab", None),
     "test": ("run the whole test suite; --fast leaves out notebooks and browsers", "test"),
     "build": ("make notebooks/ and solutions/ from lessons/", "author"),
-    "bench": ("measure how fast the course works here: bench checks", "author"),
+    "site": ("make pages of the solved lessons that need no Python and no network", "author"),
+    "bench": ("measure how fast the course works here: bench checks, bench widgets", "test"),
     "doctor": ("look for problems and say what to do about them", None),
     "reset": ("give back a pristine copy of a notebook and keep yours: reset 01", None),
     "setup": ("only make or repair the environment; --rebuild makes it anew", None),
@@ -83,7 +84,7 @@ def complaint(words):
         near = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f"There is no command {words[0]!r}.{hint}\n\n{usage()}"
-    if words[0] in ("test", "build") and not (ROOT / "lessons").is_dir():
+    if words[0] in ("test", "build", "site") and not (ROOT / "lessons").is_dir():
         return f"{words[0]} needs the lessons and the tests, which the students' archive does not contain."
     return None
 

@@ -105,19 +105,26 @@ def answer(question: str, choice: Any, *more: Any) -> Answer:
     answer is said in words; nothing is raised. `more` is what Python makes of a comma in a number.
     """
     choice = (choice, *more) if more else choice
-    question, known = str(question).strip(), load()
-    if question not in known:
-        return Answer(question, _unknown(question, known), max_points=0)
-    entry = known[question]
-    if choice is None or (isinstance(choice, str) and not choice.strip()):
-        result = Answer(question, "Not answered yet.")
-    else:
-        result = (_judge_number if entry["kind"] == "number" else _judge_choice)(question, entry, choice)
+    result = judge(question, choice)
+    if not result.max_points:
+        return result
+    question = result.question
     _given[question] = result
     if result.answered and mode.remembering():
         record = {"question": question, "points": result.points, "max_points": result.max_points}
         parts.write_json(_record_file(question), record)
     return result
+
+
+def judge(question: str, choice: Any) -> Answer:
+    """What `answer` says, without noting it anywhere."""
+    question, known = str(question).strip(), load()
+    if question not in known:
+        return Answer(question, _unknown(question, known), max_points=0)
+    entry = known[question]
+    if choice is None or (isinstance(choice, str) and not choice.strip()):
+        return Answer(question, "Not answered yet.")
+    return (_judge_number if entry["kind"] == "number" else _judge_choice)(question, entry, choice)
 
 
 def question_points(lesson: str | int) -> QuestionPoints:

@@ -66,3 +66,16 @@ def data_folder(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setenv("COURSE_DATA", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """The one browser of this process."""
+    from widgets.browser import why_not
+
+    from course_utils.browser.chromium import launched
+
+    if reason := why_not():
+        pytest.skip(reason)
+    with launched() as running:
+        yield running

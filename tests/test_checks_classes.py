@@ -317,20 +317,26 @@ def test_use_gives_the_class_or_the_reference(capsys):
     assert "does not pass yet" in capsys.readouterr().out
 
 
-def test_slow_class_is_measured_by_its_calls_not_by_its_making():
-    import time
+def test_slow_class_is_measured_by_its_calls_not_by_its_making(monkeypatch):
+    """With a clock of its own, so that a busy machine does not decide: making costs a minute, a call a second."""
+    clock = [0.0]
 
     class SlowToMake(EinsumHeads):
         def __init__(self, d_model, n_heads):
             super().__init__(d_model, n_heads)
-            time.sleep(0.005)
+            clock[0] += 60
 
     class SlowToCall(EinsumHeads):
         def forward(self, *inputs):
-            time.sleep(0.3)
+            clock[0] += 1
             return super().forward(*inputs)
 
+    def seconds():
+        clock[0] += 0.02  # what a fast call seems to take
+        return clock[0]
+
     entry = EXERCISES["MultiHeadAttention"]
-    assert (parts.slowness(entry, SlowToCall) or 0) > parts.TOO_SLOW
-    assert (parts.slowness(entry, SlowToMake) or 0) < parts.slowness(entry, SlowToCall)
+    monkeypatch.setattr(parts.time, "perf_counter", seconds)
+    assert parts.slowness(entry, SlowToCall) == pytest.approx(1.02 / 0.02)
+    assert parts.slowness(entry, SlowToMake) == pytest.approx(1.0)
     assert set(parts.TYPICAL_MODULES) == {e.name for e in CLASSES}

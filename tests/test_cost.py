@@ -7,7 +7,14 @@ from torch import nn
 from course_utils import experiments
 from course_utils.attention import scaled_dot_product_attention
 from course_utils.data.roles import NOUNS, WORDS, RoleData, role_data
-from course_utils.experiments import generate_greedily, head_focus, median_seconds, peak_bytes, without_head
+from course_utils.experiments import (
+    generate_greedily,
+    head_focus,
+    median_seconds,
+    peak_bytes,
+    role_loss,
+    without_head,
+)
 from course_utils.multihead import MultiHeadAttention
 from course_utils.role_models import MultiHeadReader
 from course_utils.transformer import LanguageModel
@@ -123,6 +130,10 @@ def test_without_a_head_is_the_accuracy_with_its_part_of_the_output_removed(read
     deaf.load_state_dict(reader.state_dict())
     right = (deaf(data.tokens).argmax(dim=-1) == data.roles).double().mean(dim=0)
     assert without_head(reader, 0, data) == tuple(right.tolist())
+    loss = -deaf(data.tokens).log_softmax(-1).gather(-1, data.roles.unsqueeze(-1)).mean().item()
+    assert role_loss(reader, data, without=0) == pytest.approx(loss, rel=1e-9)
+    whole = -reader(data.tokens).log_softmax(-1).gather(-1, data.roles.unsqueeze(-1)).mean().item()
+    assert role_loss(reader, data) == pytest.approx(whole, rel=1e-9)
 
 
 def test_without_a_head_the_weights_come_back(reader, data):

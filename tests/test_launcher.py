@@ -128,7 +128,7 @@ def test_no_command_shows_what_there_is(course):
     assert all(name in message for name in course.COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["test", "build"])
+@pytest.mark.parametrize("command", ["test", "build", "site"])
 def test_the_students_archive_installs_nothing_for_what_it_cannot_do(course, monkeypatch, tmp_path, command):
     assert course.complaint([command]) is None
     monkeypatch.setattr(course, "ROOT", tmp_path)

@@ -12,7 +12,7 @@ TOP = "attention-course"
 FILES = ("README.md", "LICENSE", "CONTRIBUTING.md", "requirements.txt", "pyproject.toml", "course.py")
 FOLDERS = ("notebooks", "course_utils", "docs")
 OPTIONAL = {"docs"}
-LEFT_OUT = ("course_utils/authoring", "course_utils/grading")
+LEFT_OUT = ("course_utils/authoring", "course_utils/grading", "course_utils/site")
 TIMESTAMP = (2020, 1, 1, 0, 0, 0)  # any fixed one: the same tree gives the same archive
 UNIX = 3
 

@@ -5,7 +5,15 @@ Every function seeds what it makes itself, so that a cell gives the same numbers
 
 from .attention_maps import adopt, showing_weights, torch_encoder_layer, translator_maps
 from .blocks import BLOCKS, expert_load, held_out_nats, train_blocks
-from .cost import HeadsInALoop, generate_greedily, head_focus, median_seconds, peak_bytes, without_head
+from .cost import (
+    HeadsInALoop,
+    generate_greedily,
+    head_focus,
+    median_seconds,
+    peak_bytes,
+    role_loss,
+    without_head,
+)
 from .depth import VARIANTS, deep_model, frequency_nats, gradient_norms, likeness, stream_gradients, train_deep
 from .distance import LAYERS, exponent, influence, layer_seconds, longest_chain, recall_accuracy
 from .images import (
@@ -68,6 +76,7 @@ __all__ = [
     "recall_accuracy",
     "role_accuracy",
     "role_batches",
+    "role_loss",
     "showing_weights",
     "shuffle_patches",
     "shuffled_patches",

@@ -3,9 +3,11 @@
 import statistics
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -81,18 +83,33 @@ def head_focus(model: MultiHeadReader, data: RoleData) -> Tensor:
     return torch.einsum("nht,nrt->hr", weights, is_role.to(weights)) / len(data)
 
 
+@contextmanager
+def _head_off(model: MultiHeadReader, head: int | None) -> Iterator[None]:
+    """One head's output is set to zero on its way into W_o; None: all heads work."""
+    layer = model.layers[0]
+    saved = layer.W_o.weight.clone()
+    if head is not None:
+        d_head = layer.W_o.in_features // layer.n_heads
+        layer.W_o.weight[:, head * d_head : (head + 1) * d_head] = 0.0
+    try:
+        yield
+    finally:
+        layer.W_o.weight.copy_(saved)
+
+
 @torch.no_grad()
 def without_head(model: MultiHeadReader, head: int, data: RoleData) -> tuple[float, float]:
     """Accuracy for biter and bitten when one head's output is set to zero on its way into W_o."""
-    layer = model.layers[0]
-    d_head = layer.W_o.in_features // layer.n_heads
-    saved = layer.W_o.weight.clone()
-    layer.W_o.weight[:, head * d_head : (head + 1) * d_head] = 0.0
-    try:
+    with _head_off(model, head):
         right = (model(data.tokens).argmax(dim=-1) == data.roles).double().mean(dim=0)
-    finally:
-        layer.W_o.weight.copy_(saved)
     return right[0].item(), right[1].item()
+
+
+@torch.no_grad()
+def role_loss(model: MultiHeadReader, data: RoleData, *, without: int | None = None) -> float:
+    """Cross-entropy in nats, the mean over sentences and both roles; without one of the heads, if one is named."""
+    with _head_off(model, without):
+        return F.cross_entropy(model(data.tokens).flatten(0, -2), data.roles.flatten()).item()
 
 
 @torch.no_grad()

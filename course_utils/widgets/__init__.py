@@ -9,11 +9,35 @@ from importlib import import_module
 # One line a widget: the class, and the module (with a .js of the same name beside it).
 _HOME = {
     "CourseWidget": "base",
+    "DotProductSteps": "dot_product_steps",
+    "Permutation": "permutation",
+    "Temperature": "temperature",
+    "AdditiveAlignment": "additive_alignment",
     "AttentionViewer": "attention_viewer",
+    "CostCalculator": "cost_calculator",
+    "RNNBottleneck": "rnn_bottleneck",
+    "BlockStepper": "block_stepper",
+    "HeadsGrid": "heads_grid",
+    "ImagePatches": "image_patches",
+    "Positions": "positions",
     "MaskEditor": "mask_editor",
 }
 
-__all__ = ["AttentionViewer", "CourseWidget", "MaskEditor"]
+__all__ = [
+    "AdditiveAlignment",
+    "AttentionViewer",
+    "BlockStepper",
+    "CostCalculator",
+    "CourseWidget",
+    "DotProductSteps",
+    "HeadsGrid",
+    "ImagePatches",
+    "MaskEditor",
+    "Permutation",
+    "Positions",
+    "RNNBottleneck",
+    "Temperature",
+]
 
 
 def __getattr__(name: str):

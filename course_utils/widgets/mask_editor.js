@@ -26,13 +26,16 @@ export function spoiled(q, k, v, mask, n, d, dv) {
   return rows;
 }
 
+// The places where a mask differs from the goal, row by row.
+export const wrongCells = (mask, goal) => Array.from(goal, (_, t) => t).filter((t) => +mask[t] !== +goal[t]);
+
 function build(ui) {
   const words = ui.get("words"), n = words.length, { q, k, v } = ui.data;
   const d = q.length / n, dv = v.length / n;
   const focus = { cell: null };
-  let now, painted = 1;
+  let now, painted = 1, checks = 0;
   const mask = () => Uint8Array.from(ui.get("mask").flat());
-  const setMask = (flat) => ui.set({ mask: words.map((_, i) => Array.from(flat.subarray(i * n, i * n + n))) });
+  const setMask = (flat) => ui.set({ mask: words.map((_, i) => [...flat.subarray(i * n, i * n + n)]) });
   const both = (other) => setMask(mask().map((x, t) => x & other[t]));
 
   const far = choose("width", words.map((_, i) => [i + 1, `${i + 1}`]), () => {});
@@ -46,6 +49,11 @@ function build(ui) {
     button("Hide padding", () => both(keyMask(n, ui.get("real")))),
     button("Apply a window", () => both(windowMask(n, +far.list.value))), far.node,
     button("Reset", () => ui.set({ ...ui.get("initial"), empty: "zeros" })));
+  const goal = ui.get("goal").flat(), check = button("Check", () => {
+    checks++;
+    ui.set({ checked: true, solved: !wrongCells(now.m, goal).length });
+    ui.paint();
+  });
 
   function compute() {
     const m = mask(), plain = ui.get("empty") === "nan", j = ui.get("changed");
@@ -53,6 +61,7 @@ function build(ui) {
     now.moved = j < 0 ? null : moves(q, k, v, m, n, d, dv, j, plain);
     now.empty = words.map((_, i) => i).filter((i) => !m.subarray(i * n, i * n + n).some(Boolean));
   }
+  ui.on(["mask"], () => ui.get("checked") && ui.set({ checked: false, solved: false }));
   const changed = () => { compute(); word.list.value = now.j; empty.list.value = ui.get("empty"); ui.paint(); };
   const map = heatmap(ui, {
     rows: words, cols: words, label: "Mask and weights", does: "hides or shows a cell", focus, drag: true, min: 24, max: 46,
@@ -71,7 +80,7 @@ function build(ui) {
       setMask(m);
     },
   });
-  ui.on(["mask", "changed", "empty"], changed);
+  ui.on(["mask", "changed", "empty", "checked"], changed);
   compute();
   word.list.value = now.j;
   empty.list.value = ui.get("empty");
@@ -100,11 +109,17 @@ function build(ui) {
     if (!now.plain) return `${rows}weights and output are set to zero, the convention of this course.`;
     return `${rows}0 / 0 is NaN. After one more layer with this mask ${spoiled(q, k, v, now.m, n, d, dv)} of ${n} outputs are NaN, because 0 · NaN is NaN.`;
   }
+  function aboutGoal() {
+    if (!ui.get("checked")) return goal.length ? "Not checked yet." : "";
+    const wrong = wrongCells(now.m, goal), t = wrong[0], told = `Check ${checks || 1}: `;
+    if (!wrong.length) return `${told}every cell is right.`;
+    return `${told}${wrong.length} of ${n * n} cells wrong. The first: query ${quoted(Math.floor(t / n))}, key ${quoted(t % n)} should be ${now.m[t] ? "hidden" : "shown"}.`;
+  }
   const cellText = (t) => (now.m[t] ? fmt(now.weights[t], 4) : "hidden");
   return {
-    nodes: [presets, bar("experiment", word.node, empty.node), map.node],
+    nodes: [presets, bar("experiment", word.node, empty.node, ...(goal.length ? [check] : [])), map.node],
     draw: map.draw,
-    status: () => [aboutCell(), aboutChange(), aboutLeaks(), aboutEmpty()],
+    status: () => [aboutCell(), aboutGoal(), aboutChange(), aboutLeaks(), aboutEmpty()],
     table: () => ({
       key: `${now.m} ${now.plain} ${now.j}`, caption: "Weights, and how far each output moved",
       head: ["query", ...words.map((w) => `key ${w}`), "moved by"],
@@ -113,4 +128,4 @@ function build(ui) {
   };
 }
 
-export default widget({ packed: ["q", "k", "v"], inputs: ["words", "real"], build });
+export default widget({ packed: ["q", "k", "v"], inputs: ["words", "real", "goal"], build });

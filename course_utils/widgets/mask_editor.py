@@ -17,6 +17,8 @@ PAD = "<pad>"
 MOST = 24  # words; more cells than that would be too small for a finger
 D = 4
 SEED = 3
+GOALS = ("causal", "padding", "causal and padding")
+GOAL_GIVEN = "A mask is to be painted; the button Check says which cells are wrong."
 NUDGE = 1.0  # added to every entry of the query, key and value of the word that changes
 
 
@@ -26,9 +28,11 @@ class MaskEditor(CourseWidget):
     words: up to 24 of them. mask: (T, T), True = may attend; everything unless given. q, k (T, d) and v (T, dv):
     made up unless given. changed: the word that is nudged, the middle one unless given, -1 for none; 1 is added to
     every entry of its query, key and value, and the widget says how far each output moves. real: which words are no
-    padding, for the button "Hide padding"; all but "<pad>" unless given.
+    padding, for the button "Hide padding"; all but "<pad>" unless given. goal: the mask to paint, (T, T) or "causal",
+    "padding", "causal and padding"; with it comes a button that says which cells are wrong.
 
-    `w.mask` is the mask as painted, a read-only boolean array; assign a whole matrix to change it.
+    `w.mask` is the mask as painted, a read-only boolean array; assign a whole matrix to change it. `w.checked`: the
+    mask as it stands has been checked with the button. `w.solved`: it was checked and is the goal.
     """
 
     module = "mask_editor"
@@ -40,6 +44,9 @@ class MaskEditor(CourseWidget):
     v = t.Dict().tag(sync=True)
     real = t.List(t.Bool()).tag(sync=True)
     initial = t.Dict().tag(sync=True)
+    goal = t.List().tag(sync=True)
+    checked = t.Bool(False).tag(sync=True)
+    solved = t.Bool(False).tag(sync=True)
     changed = t.Int(-1).tag(sync=True)
     empty = t.Enum(("zeros", "nan"), "zeros").tag(sync=True)
     mask = t.Any().tag(
@@ -58,6 +65,7 @@ class MaskEditor(CourseWidget):
         *,
         changed: int | None = None,
         real: Any = None,
+        goal: Any = None,
         title: str = "Who may attend to whom",
         predict: Any = None,
         prediction: str | None = None,
@@ -94,6 +102,7 @@ class MaskEditor(CourseWidget):
             v=pack_exact(v),
             real=real,
             changed=chosen,
+            goal=[] if goal is None else _goal(where, goal, real).astype(int).tolist(),
             mask=mask,
             initial={"mask": mask.astype(int).tolist(), "changed": chosen},
         )
@@ -114,6 +123,20 @@ class MaskEditor(CourseWidget):
             last = len(self.words) - 1
             raise t.TraitError(f"MaskEditor: changed is {proposal['value']}; it must be 0 to {last}, or -1 for none")
         return proposal["value"]
+
+    @t.observe("mask")
+    def _not_checked_yet(self, _: Any) -> None:
+        self.checked = self.solved = False
+
+    @t.validate("solved")
+    def _really_solved(self, proposal: Any) -> bool:
+        return proposal["value"] and not self.wrong().any()
+
+    def wrong(self) -> np.ndarray:
+        """(T, T), True where the mask as painted differs from the goal. Raises ValueError where no goal was given."""
+        if not self.goal:
+            raise ValueError('MaskEditor: this editor has no goal; give it one, as in MaskEditor(words, goal="causal")')
+        return self.mask != np.array(self.goal, dtype=bool)
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, k and v as float64."""
@@ -158,6 +181,8 @@ class MaskEditor(CourseWidget):
         if empty := [w for w, row in zip(self.words, mask, strict=True) if not row.any()]:
             gives = "zeros" if self.empty == "zeros" else "NaN, as a bare softmax"
             parts.append(f"May attend to nothing, which gives {gives}: {', '.join(empty)}.")
+        if self.goal:
+            parts.append(f"Checked against the goal: {_told(self.wrong(), self.words)}" if self.checked else GOAL_GIVEN)
         return " ".join(parts)
 
     def static(self) -> Figure:
@@ -177,3 +202,24 @@ class MaskEditor(CourseWidget):
         ]
         header = ("query", *(f"key {word}" for word in self.words), "moved by")
         return table(rows, header, caption=self.title, digits=4)
+
+
+def _goal(where: str, goal: Any, real: list[bool]) -> np.ndarray:
+    """The mask to paint, by name or as a matrix."""
+    n = len(real)
+    if not isinstance(goal, str):
+        return truths(where, "goal", goal, ("T", "T"), (n, n))
+    if goal not in GOALS:
+        names = ", ".join(f'"{name}"' for name in GOALS)
+        raise ValueError(
+            f"{where}: goal is {goal!r}; it must be one of {names}, or a ({n}, {n}) matrix of True and False"
+        )
+    causal = np.tri(n, dtype=bool) if "causal" in goal else np.ones((n, n), bool)
+    return causal & np.array(real, dtype=bool) if "padding" in goal else causal
+
+
+def _told(wrong: np.ndarray, words: list[str]) -> str:
+    if not wrong.any():
+        return "every cell is right."
+    i, j = np.argwhere(wrong)[0]
+    return f"{int(wrong.sum())} of {wrong.size} cells wrong, the first: query “{words[i]}”, key “{words[j]}”."

@@ -1,24 +1,12 @@
-"""One browser a process, and one Jupyter server for each application and theme that a test asks for."""
+"""One page for each widget, and one Jupyter server for each application and theme that a test asks for."""
 
 from contextlib import ExitStack
 
 import pytest
 
-from .browser import FLAGS, chromium, wait_ready, watched_page, why_not
+from .browser import wait_ready, watched_page
 from .jupyter import DARK, server
 from .registry import ENTRIES
-
-
-@pytest.fixture(scope="session")
-def browser():
-    if reason := why_not():
-        pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=chromium(), args=list(FLAGS))
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 import pytest
 
-from . import speed
+from course_utils.benchmarks import hover as speed
+
 from .browser import axe_problems, mark, settle, wait_ready, walk
 from .entries import attention_viewer
 
