@@ -40,7 +40,7 @@ import torch.nn.functional as F
 from IPython.display import display
 from torch import nn
 
-from course_utils import experiments, measured, plots, scoreboard
+from course_utils import experiments, measured, plots, scoreboard, widgets
 from course_utils.data.dates import date_corpus
 from course_utils.evaluation import translation_scores
 from course_utils.seq2seq import FixedContextTranslator, translate
@@ -273,7 +273,43 @@ claim(
 #
 # **What you might wrongly conclude.** "Attention has the strongest gradients." No: at distance 1 its influence is the *smallest* of
 # all, because one head spreads its attention over 100 positions. What matters is that the line is flat. And these are numbers at initialisation:
-# training can push an RNN's factor towards one. So let us train.
+# training can push an RNN's factor towards one.
+#
+# Touch it once before we train. Below, an RNN of 12 features reads a sentence of ten words. Mark a prediction; then change how many words are read, and walk from word to word. The chain shows the path from a word to the last state, and how much of the word is left at its end.
+
+# %%
+seed_everything(0)
+sentence = "the dog that chased the cat over the wall sleeps".split()
+layer = nn.RNN(6, 12)
+vectors = torch.randn(len(sentence), 6)
+weights = layer.weight_ih_l0.T, layer.weight_hh_l0.T, layer.bias_ih_l0 + layer.bias_hh_l0  # (in, out), as `x @ W`
+bottleneck = widgets.RNNBottleneck(
+    sentence,
+    vectors,
+    *weights,
+    predict=(
+        "Ten words are read, then only the first five. How much of “the”, the first word, is left in the last state?",
+        ["the same: it is the first word both times", "more after five words", "more after ten words"],
+    ),
+)
+bottleneck
+
+# %%
+left = {}
+for n in (5, 10):
+    norms = widgets.RNNBottleneck.measure(vectors[:n], *weights)  # norm of the derivative of the last state, by word
+    left[n] = norms[0] / norms[-1]
+display(
+    bottleneck.compare(
+        "b",
+        f"Left of the first word, compared with the last: {left[5]:.1g} after five words, {left[10]:.1g} after ten.",
+    )
+)
+claim("after five words at least ten times as much of the first word is left as after ten", left[5] > 10 * left[10])
+claim("the state holds 12 numbers after one word and after ten", bottleneck.states().shape == (10, 12))
+
+# %% [markdown]
+# The state never grows, and every word between pushes the first one through the same matrix once more. Attention would connect both ends directly: a path of length 1. Now let us train.
 
 # %% [markdown] question="01.3"
 # **Predict.** Each layer is trained, for 300 steps, to name the *first* of `n + 1` random symbols (8 symbols, so

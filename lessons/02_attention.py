@@ -37,7 +37,7 @@ import torch.nn.functional as F
 from IPython.display import display
 
 from course_utils import attention as library
-from course_utils import experiments, measured, plots, scoreboard
+from course_utils import experiments, measured, plots, scoreboard, widgets
 from course_utils.data.batches import make_batch
 from course_utils.data.dates import date_corpus
 from course_utils.data.vocab import Vocab
@@ -374,6 +374,26 @@ claim("before training it was less than 0.2", history.measured[0][1] < 0.2)
 # it: from guessing to nearly every word, within the first few hundred steps. How? Every operation between the loss and the scores is differentiable. If a
 # little more weight on "March" makes "március" more likely, the gradient says so, and training follows.
 #
+# Walk through the sentence as the decoder does, one target word at a time. The lines are the weights of that word, and each word has its own mixture.
+
+# %%
+alignment = widgets.AdditiveAlignment(
+    example_weights[0], [*example.source, "<eos>"], [*example.target, "<eos>"], gold=[*example.alignment, None]
+)
+alignment
+
+# %%
+rows = example_weights[0]  # (target words, source words)
+apart = torch.cdist(rows, rows).fill_diagonal_(math.inf).min().item()  # between the two rows that are most alike
+display(
+    alignment.compare(
+        "c", f"There are {len(rows)} rows of weights, one for each word, and even the two closest differ ({apart:.2f})."
+    )
+)
+claim("every row of weights sums to one", torch.allclose(rows.sum(dim=1), torch.ones(len(rows)), atol=1e-5))
+claim("no two words get the same mixture", apart > 0.01)
+
+# %% [markdown]
 # If that is right, a language with *English* word order must give a plain **diagonal**. Filipino has it: "Huwebes, Marso 5, 2026".
 
 # %%
@@ -590,6 +610,29 @@ claim(
     torch.allclose(batched, F.scaled_dot_product_attention(Q, K, V).expand(5, Tq, dv), atol=1e-6),
 )
 
+# %% [markdown]
+# All steps of the formula, one after the other, for two queries and three keys. Every number of $q$, $k$ and $v$ can be changed; try to drive an output out of the range of the values.
+
+# %%
+steps = widgets.DotProductSteps()
+steps
+
+# %%
+low, high = V.min(dim=0).values, V.max(dim=0).values  # of each column of values, from the ladder above
+display(
+    steps.compare(
+        "b",
+        "Weights are positive and sum to one, so an output is a mean of the values, however large a score is. "
+        "A single large weight makes it equal to one of them at most.",
+    )
+)
+claim(
+    "every output lies between the smallest and the largest value of its column",
+    bool(((low <= matrix) & (matrix <= high)).all()),
+)
+large = attend(100 * Q, K, V)[0]
+claim("also with scores a hundred times as large", bool(((low - 1e-5 <= large) & (large <= high + 1e-5)).all()))
+
 # %% [markdown] question="02.6"
 # **Predict.** 64 queries meet 64 keys of 64 features: 4,096 dot products. A Python loop over all pairs calls torch's dot product for each. How much faster is
 # one matrix product `q @ k.T`?
@@ -682,6 +725,33 @@ claim(
 # **What you see.** Raw scores spread like $\sqrt{d_k}$ (about 4, 8, 16, 32), the largest weight climbs towards 1, and the mean slope of the softmax
 # falls towards 0: a winner that wins by a mile has a slope of almost nothing. Divided by $\sqrt{d_k}$ the rows from 16 to 1,024 look the same. That is all the division is for.
 #
+# Try it. Change $d_k$, switch the division on and off, draw new numbers. A **temperature** is one more number that scores are divided by.
+
+# %%
+temperature = widgets.Temperature(
+    256,
+    predict=(
+        "d_k = 256, and nothing is divided. Which temperature gives the same weights as the division by √d_k?",
+        ["1: the weights are normalised anyway", "16", "256"],
+    ),
+)
+temperature
+
+# %%
+e = torch.randn(5, 256, generator=generator) @ torch.randn(256, 16, generator=generator)
+display(
+    temperature.compare(
+        "b", "√256 = 16: the division *is* a temperature, chosen so that scores have a variance of one."
+    )
+)
+claim("a temperature of 16 is the division", torch.equal((e / 16).softmax(-1), (e / math.sqrt(256)).softmax(-1)))
+unscaled, scaled = (temperature.measures(256, divided) for divided in (False, True))
+claim(
+    "128 other queries: the largest weight is above 0.8 without the division and below 0.4 with it",
+    unscaled["largest"] > 0.8 and scaled["largest"] < 0.4,
+)
+
+# %% [markdown]
 # Does it matter for learning? One attention head looks words up in a small dictionary, through your function. Each of 16 data vectors is [key word; value word]; $K = X W_K$, $V = X W_V$, $q = x W_Q$ for the word asked for, and a linear layer names the value word. An
 # example is *dead* when the loss hardly depends on any of its scores (the norm of that gradient is below 0.001): the softmax has decided before training began.
 

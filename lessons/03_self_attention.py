@@ -34,7 +34,7 @@ import torch.nn.functional as F
 from IPython.display import display
 from torch import nn
 
-from course_utils import experiments, measured, plots
+from course_utils import experiments, measured, plots, widgets
 from course_utils.data import roles
 from course_utils.data.text import python_manual
 from course_utils.positions import alibi_bias
@@ -210,6 +210,36 @@ print(
     f"largest difference between f(PX) and P f(X): below {max(1e-15, 10 ** math.ceil(math.log10(difference + 1e-30))):.0e}"
 )
 claim("f(PX) = P f(X) to 1e-12", difference < 1e-12)
+
+# %% [markdown]
+# Move the words of section 1 yourself: drag them, or use Alt and the arrow keys. Below them stand both sides of the equation and their largest difference. The switch adds a vector to each word that depends on its *place*; section 4 is about such vectors.
+
+# %%
+shuffle = widgets.Permutation(
+    words,
+    X,
+    W_q,
+    W_k,
+    W_v,
+    predict=(
+        "Once each place adds a vector of its own, does f(PX) = P f(X) still hold?",
+        ["yes, for any weights", "no, the outputs depend on the order of the words", "no output changes at all"],
+    ),
+)
+shuffle
+
+# %%
+place = torch.randn(3, 3)  # one vector for each of three places
+order = [2, 1, 0]  # man bites dog
+swapped, kept = attend(X[order] + place, W_q, W_k, W_v)[0], attend(X + place, W_q, W_k, W_v)[0][order]
+display(
+    shuffle.compare(
+        "b", f"With vectors for places the two sides differ by up to {(swapped - kept).abs().max():.2f} here."
+    )
+)
+plain = (attend(X[order], W_q, W_k, W_v)[0] - attend(X, W_q, W_k, W_v)[0][order]).abs().max()
+claim("without places both sides are equal (1e-6)", plain < 1e-6)
+claim("with places they are not", (swapped - kept).abs().max() > 0.01)
 
 # %% [markdown]
 # So "dog bites man" and "man bites dog" are, to self-attention, the same set of three words. Does that matter? Take sentences such as "the old dog bites the small cat" and
@@ -474,6 +504,32 @@ display(
 shift = (by_position[5:35, 5:35] - by_position[:30, :30]).abs().max().item()
 claim("score(m, n) = score(m + 5, n + 5) to 1e-4", shift < 1e-4)
 claim("turning keeps the length of a vector", torch.allclose(turned_q.norm(dim=-1), q.norm().expand(40), atol=1e-4))
+
+# %% [markdown]
+# Try every pair. The matrix holds the scores of this query and key at all positions: with rotations, each diagonal has one colour. Then choose the sinusoids, which are added, or the positions that the reader of section 4 has learned.
+
+# %%
+table = learned_reader.embed.positions.table.detach()  # (8 positions, features), trained to find the biter
+some_q, some_k = torch.randn(2, table.shape[1])
+distance = widgets.Positions(some_q, some_k, learned=table)
+distance
+
+# %%
+T = len(table)
+turned = rope(some_q.expand(T, -1)) @ rope(some_k.expand(T, -1)).T
+summed = (some_q + waves(T, len(some_q))) @ (some_k + waves(T, len(some_k))).T  # the waves are added instead
+uneven = {
+    name: (scores[1:, 1:] - scores[:-1, :-1]).abs().max().item()
+    for name, scores in (("turned", turned), ("added", summed))
+}
+display(
+    distance.compare(
+        "b",
+        f"One place further, scores of added waves change by up to {uneven['added']:.1f}; turned ones stay, but for rounding.",
+    )
+)
+claim("turned: both one place further, the same score (1e-4)", uneven["turned"] < 1e-4)
+claim("added: another score", uneven["added"] > 0.1)
 
 # %% [markdown]
 # ## 6 Longer than anything in training

@@ -33,7 +33,7 @@ import torch
 import torch.nn.functional as F
 from IPython.display import display
 
-from course_utils import experiments, measured, plots
+from course_utils import experiments, measured, plots, widgets
 from course_utils.attention import scaled_dot_product_attention
 from course_utils.data.text import python_manual
 from course_utils.ngrams import NGram
@@ -188,6 +188,33 @@ display(
 )
 claim("mask before the softmax: earlier outputs do not move (1e-6)", moved["before the softmax"] < 1e-6)
 claim("mask after the softmax: they do", moved["after it"] > 1e-3)
+
+# %% [markdown]
+# Now paint one. The sentence ends in padding; make the mask of a decoder, no future and no padding as a key, and press "Check". Before you do: only one word changes, and the widget shows how far each output moves.
+
+# %%
+sentence = ["the", "dog", "bites", "a", "man", "<pad>"]
+editor = widgets.MaskEditor(sentence, goal="causal and padding")
+editor
+
+# %%
+painted = torch.tensor(editor.mask)
+wanted = use(decoder_mask)(torch.tensor([[1, 2, 3, 4, 5, 0]]), 0)[0, 0]
+print(f"your mask and decoder_mask differ in {int((painted != wanted).sum())} of {wanted.numel()} cells")
+q = torch.randn(3, 6, 4)  # queries, keys and values of the six words
+bumped = q.clone()
+bumped[:, 2] += 1.0  # "bites"
+with_mask = (scaled_dot_product_attention(*bumped, wanted)[0] - scaled_dot_product_attention(*q, wanted)[0]).abs()
+moved_by = with_mask.max(dim=-1).values
+display(
+    editor.compare(
+        "b",
+        "The words before it never see it; those after it do, and so does the word itself. "
+        "Paint one cell above the diagonal, and an earlier output moves, too.",
+    )
+)
+claim("“bites” changes: no output before it moves (1e-6)", moved_by[:2].max() < 1e-6)
+claim("its own and every later one does", moved_by[2:].min() > 1e-3)
 
 # %% [markdown]
 # (Dividing each row by its new sum would repair it: that *is* the formula of section 1.) In the Transformer's terms: an **encoder** attends without a mask, a **decoder** with a causal one.

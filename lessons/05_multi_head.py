@@ -32,7 +32,7 @@ import torch
 from IPython.display import display
 from torch import nn
 
-from course_utils import experiments, measured, multihead, plots
+from course_utils import experiments, measured, multihead, plots, widgets
 from course_utils.attention import scaled_dot_product_attention
 from course_utils.data import roles
 from course_utils.data.text import python_manual
@@ -292,6 +292,29 @@ claim("without its most important head the reader loses at least 0.3 in one role
 claim("heads matter unequally: the most important costs at least 0.1 more than the least", worst - least >= 0.1)
 
 # %% [markdown]
+# The same four heads as a grid: pin a query, take a head out, and put the heads in order of what their absence costs. This time the cost is the rise of the *loss* over the 2,000 test sentences, in nats.
+
+# %%
+whole = experiments.role_loss(reader, test_set)
+without = [experiments.role_loss(reader, test_set, without=h) for h in range(4)]
+names = ["<cls>", *sentence.split()]
+with torch.no_grad():
+    reader(roles.encode(sentence).unsqueeze(0))  # keeps the weights of this sentence
+heads = widgets.HeadsGrid(reader.layers[0].weights[0], names, losses=without, loss=whole)
+heads
+
+# %%
+rise = [loss - whole for loss in without]
+display(
+    heads.compare(
+        "b",
+        f"The loss rises by {', '.join(f'{r:.2g}' for r in rise)} nats without heads 1 to 4: "
+        "nobody asked them to share the work evenly.",
+    )
+)
+claim("the dearest head costs at least twice as much loss as the cheapest", max(rise) >= 2 * min(rise))
+
+# %% [markdown]
 # **What you see.** The heads divide the places among themselves, and unevenly. Where a head looks and what it is good for mostly go together; when they do not, believe the second. (What a head *reads* is evidence, what its
 # absence *costs* is a test: the lesson of notebook 02.)
 #
@@ -350,6 +373,28 @@ display(
 # **What you see.** Equal: parameters and multiplications, "about the same as one big head", as the lecture says. Not equal: there are $hT^2$ weights instead of $T^2$, so more exponentials and more memory for them, and many narrow products are less efficient than a wide one. Time rises with many narrow heads.
 # A Python loop over heads costs several times as much: that is why heads are a batch axis.
 #
+# Turn the knobs: length, width, heads, batch, a window that each position sees. The points are the times of the layer with eight heads on *your* machine, beside the count of its multiplications.
+
+# %%
+with torch.no_grad():
+    inputs = {T: torch.randn(1, T, 64) for T in (128, 256, 512, 1024)}
+    timings = [(T, experiments.median_seconds(lambda: layers[8](x), 5)) for T, x in inputs.items()]
+cost = widgets.CostCalculator(512, 64, 8, timings=timings)
+cost
+
+# %%
+twice, once = cost.costs(1024), cost.costs(512)
+display(
+    cost.compare(
+        "c",
+        f"From T = 512 to 1,024: multiply-adds of scores and mixing × {twice.scores / once.scores:g}, memory of the weights × "
+        f"{twice.weights / once.weights:g}. The projections only double.",
+    )
+)
+claim("scores and mixing cost as much as the projections at T = 2d", cost.crossing() == 2 * 64)
+claim("one sentence of 1,024 positions and 8 heads has 8 · 1024² weights of 4 bytes", twice.weights == 8 * 1024**2 * 4)
+
+# %% [markdown]
 # ## 4 RNN, CNN, attention
 #
 # Three ways to let positions talk to each other. What does each cost when the sequence grows?

@@ -36,8 +36,9 @@ from IPython.display import display
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from course_utils import experiments, measured, mode, multihead, plots, scoreboard, transformer
+from course_utils import experiments, measured, mode, multihead, plots, scoreboard, transformer, widgets
 from course_utils.block_variants import MixtureOfExperts
+from course_utils.data.batches import make_batch
 from course_utils.data.dates import date_corpus
 from course_utils.data.text import python_manual
 from course_utils.encoder_decoder import TransformerTranslator
@@ -399,7 +400,7 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x, mask=None):
         ### BEGIN SOLUTION
-        x = x + self.drop(self.attn(self.ln1(x), mask=mask))
+        x = x + self.drop(self.attn(self.ln1(x), None, mask))
         return x + self.drop(self.ff2(F.relu(self.ff1(self.ln2(x)))))
         ### END SOLUTION
 
@@ -407,7 +408,7 @@ class TransformerBlock(nn.Module):
 # %% [markdown] hints="TransformerBlock"
 # 1. With all output weights zero, the block must return x itself, not LN(x). Where does each residual start, and what does each sub-layer read?
 # 2. Two lines, the same pattern: stream plus drop(sub-layer(norm(stream))). The second starts from the result of the first. Does the mask reach the attention?
-# 3. `x = x + self.drop(self.attn(self.ln1(x), mask=mask))` and `return x + self.drop(self.ff2(torch.relu(self.ff1(self.ln2(x)))))`
+# 3. `x = x + self.drop(self.attn(self.ln1(x), None, mask))` and `return x + self.drop(self.ff2(torch.relu(self.ff1(self.ln2(x)))))`
 
 # %% [markdown]
 # The lecture's diagram as code, and torch's own layer beside both orders. The weights are the same in all; only the order differs.
@@ -557,14 +558,14 @@ claim(
 # - **post-norm:** at random weights nothing looks wrong. Look again after twenty steps.
 
 # %%
-rows, share = [], {}
+rows, share, stacks, gradients = [], {}, {}, {}
 for variant in ("pre-norm", "post-norm"):
-    deep = experiments.deep_model(text, 12, variant)
+    stacks[variant] = deep = experiments.deep_model(text, 12, variant)
     before = experiments.gradient_norms(deep, text)
     experiments.train_deep(deep, text, steps=20, label=f"12 blocks, {variant}, 20 steps")
     after = experiments.gradient_norms(deep, text)
     rows.append((variant, *(f"{g:.0e}" for g in (before[0], before[-1], after[0], after[-1]))))
-    share[variant] = after[0] / after[-1]
+    share[variant], gradients[variant] = after[0] / after[-1], after
 display(
     plots.table(
         rows,
@@ -577,6 +578,38 @@ claim(
     share["post-norm"] < 0.05,
 )
 claim("pre-norm's gets at least half as much", share["pre-norm"] >= 0.5)
+
+# %% [markdown]
+# Walk through the stack, step by step: norm, attention, add, norm, network, add. You see the stream of six characters in the first four blocks of both stacks, as they are after these twenty steps, and the gradients of all twelve.
+
+# %%
+characters = "import"
+mask = transformer.causal_mask(len(characters))
+records, given = {}, {}
+for variant, model in stacks.items():
+    with torch.no_grad():
+        given[variant] = out = model.emb(text.encode(characters)).unsqueeze(0)
+        records[variant] = widgets.BlockStepper.trace(model.blocks[:4], out, mask)
+stepper = widgets.BlockStepper(
+    records["pre-norm"],
+    records["post-norm"],
+    list(characters),
+    {"pre": gradients["pre-norm"], "post": gradients["post-norm"]},
+)
+stepper
+
+# %%
+record, out = records["pre-norm"], given["pre-norm"]
+with torch.no_grad():
+    for one in stacks["pre-norm"].blocks[:4]:
+        out = one(out, mask)
+total = torch.tensor(record["start"] + record["added"].sum(axis=0), dtype=torch.float32)
+display(
+    stepper.compare(
+        "b", "Nothing is overwritten: the stream is the embedding plus the eight vectors that four blocks added."
+    )
+)
+claim("embedding plus everything added is what the four blocks give (1e-4)", torch.allclose(total, out[0], atol=1e-4))
 
 # %% [markdown]
 # In post-norm everything on the stream passes 24 norms. A few steps at the full rate push all positions together, and then no gradient reaches the first blocks. In pre-norm the sum $x + \dots$ carries it there.
@@ -1013,6 +1046,41 @@ for where, weights, queries, keys in maps:
             key_label=f"key ({'target' if where.startswith('decoder') else 'source'} word)",
         )
     )
+
+# %% [markdown]
+# These maps are means over four heads. Look at the heads of the cross-attention one by one, and compare two of them.
+
+# %%
+with torch.no_grad():
+    translator(make_batch([pair], corpus))
+by_head = translator.decoder.layers[-1].cross.weights[0]  # (heads, target words, source words)
+written_words, read_words = [*pair.target, "<eos>"], [*pair.source, "<eos>"]
+viewer = widgets.AttentionViewer(
+    by_head,
+    written_words,
+    read_words,
+    title="Cross-attention, head by head",
+    predict=(
+        "The mean over heads reads the gold word nearly always. Does each head by itself?",
+        ["yes, all four read the gold word", "no: heads differ, and some read elsewhere", "no head does"],
+    ),
+)
+viewer
+
+# %%
+judged = [i for i, word in enumerate(pair.alignment) if word is not None]  # not every word says one source word
+gold = torch.tensor([pair.alignment[i] for i in judged])
+hits = (by_head[:, judged].argmax(dim=-1) == gold).double().mean(dim=1)
+display(
+    viewer.compare(
+        "b" if hits.min() < 1 else "a",
+        f"Target words whose largest weight is on their gold word, head by head: {', '.join(f'{h:.0%}' for h in hits)}.",
+    )
+)
+claim(
+    "a head is a distribution: every row sums to one",
+    torch.allclose(by_head.sum(-1), torch.ones(by_head.shape[:2]), atol=1e-5),
+)
 
 # %% [markdown]
 # The encoder looks both ways, the decoder's self-attention only back (the empty triangle), the cross-attention from the new word to the word it says.

@@ -33,7 +33,7 @@ import torch
 from IPython.display import display
 from torch import nn
 
-from course_utils import experiments, measured, plots
+from course_utils import experiments, measured, plots, widgets
 from course_utils.data import images as pictures
 from course_utils.image_baselines import SmallCNN, SmallMLP
 from course_utils.training import n_parameters, seed_everything
@@ -700,6 +700,31 @@ print(
     f"(authors, eight seeds: {min(inside['same_top']):.0%} to {max(inside['same_top']):.0%})"
 )
 claim("the two maps disagree on the most important patch in at least a twentieth of the images", same <= 0.95)
+
+# %% [markdown]
+# One of these images, to look closer. Choose a patch or the class token as the query, a layer, a head; the two maps stand side by side with their correlation.
+
+# %%
+with torch.no_grad():
+    attended = looker.attention_weights(test.images[chosen[:1]])
+patches = widgets.ImagePatches(test.images[chosen[0], 0], [layer[0] for layer in attended], 7)
+patches
+
+# %%
+agree = [experiments.correlation(*(scores[i : i + 1] for scores in maps.values())) for i in range(200)]
+alike_here = patches.agreement()
+right = "a" if alike_here > 0.95 else "b" if alike_here >= 0.5 else "c"
+display(
+    patches.compare(
+        right,
+        f"Here the correlation of the two maps is {alike_here:.2f}; over 200 test images it runs from {min(agree):.2f} to {max(agree):.2f}.",
+    )
+)
+claim("the two maps of one image are never the same (correlation below 0.99)", max(agree) < 0.99)
+claim("and how alike they are depends on the image (by 0.2 and more)", max(agree) - min(agree) > 0.2)
+
+# %% [markdown]
+# Neither map is an explanation: both say where numbers were collected, not what they were used for.
 
 # %% [markdown]
 # Which one is right? One is tempted to check whether the map lies on the strokes: its **correlation with ink**, the brightness of each patch. But digits stand in the middle of their pictures, so a map that is *the same for every image* would correlate with ink as well. The second column takes that away: from each map, and from the ink, the mean over all images is
