@@ -29,7 +29,8 @@ COMMANDS = {
     "test": ("run the whole test suite; --fast leaves out notebooks and browsers", "test"),
     "build": ("make notebooks/ and solutions/ from lessons/", "author"),
     "site": ("make pages of the solved lessons that need no Python and no network", "author"),
-    "bench": ("measure how fast the course works here: bench checks, bench widgets", "test"),
+    "grade": ("grade what a class has handed in: grade FOLDER --out results", "author"),
+    "bench": ("measure how fast the course works here: bench checks, bench widgets, bench grading", "test"),
     "doctor": ("look for problems and say what to do about them", None),
     "reset": ("give back a pristine copy of a notebook and keep yours: reset 01", None),
     "setup": ("only make or repair the environment; --rebuild makes it anew", None),
@@ -84,8 +85,8 @@ def complaint(words):
         near = difflib.get_close_matches(words[0], COMMANDS, n=1, cutoff=0.5)
         hint = f" Did you mean {near[0]}?" if near else ""
         return f"There is no command {words[0]!r}.{hint}\n\n{usage()}"
-    if words[0] in ("test", "build", "site") and not (ROOT / "lessons").is_dir():
-        return f"{words[0]} needs the lessons and the tests, which the students' archive does not contain."
+    if words[0] in ("test", "build", "site", "grade") and not (ROOT / "lessons").is_dir():
+        return f"{words[0]} needs the whole course with lessons and tests, which the students' archive does not contain."
     return None
 
 

@@ -72,7 +72,8 @@ def read_counts(report: Path) -> tuple[int, int, int]:
 def run_pytest(name: str, root: Path, arguments: list[str], env: dict[str, str]) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", "-n", workers(), *arguments]
+        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", "--durations=25", "-n", workers()]
+        command += arguments
         code = subprocess.call(command, cwd=root, env=env)
         if code == NO_TESTS:
             return Result(name, failed=1, note="no test was found")
