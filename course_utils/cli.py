@@ -73,6 +73,29 @@ def run_build(options: argparse.Namespace, rest: list[str]) -> int:
     return 0
 
 
+def run_grade(options: argparse.Namespace, rest: list[str]) -> int:
+    source_root()
+    from course_utils.grading.command import run_grade
+
+    return run_grade(options, rest)
+
+
+def run_site(options: argparse.Namespace, rest: list[str]) -> int:
+    root = source_root()
+    from course_utils.site import build_site
+
+    out = options.out or root / "site"
+    written = build_site(root, out)
+    print(f"wrote {len(written)} files; open {out / 'index.html'}")
+    if options.pictures:
+        from course_utils.site.pictures import take_pictures
+
+        pages = [path for path in written if path.suffix == ".html" and path.stem != "index"]
+        for file, words in take_pictures([path.resolve() for path in pages], options.pictures):
+            print(f"wrote {file} ({file.stat().st_size / 1e3:.0f} kB): {words}")
+    return 0
+
+
 def run_bench(options: argparse.Namespace, rest: list[str]) -> int:
     from course_utils.benchmarks import BENCHMARKS
 
@@ -100,6 +123,20 @@ def add_build(command: argparse.ArgumentParser) -> None:
     command.add_argument("--release", type=Path, metavar="FILE", help="pack what students get into a .zip file")
 
 
+def add_grade(command: argparse.ArgumentParser) -> None:
+    try:
+        from course_utils.grading.command import add_grade
+    except ModuleNotFoundError:  # the students' archive has no grader; run_grade says so
+        command.add_argument("paths", nargs="*", help="only in the whole course")
+        return
+    add_grade(command)
+
+
+def add_site(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--out", type=Path, metavar="DIR", help="the folder for the pages (site/)")
+    command.add_argument("--pictures", type=Path, metavar="DIR", help="picture every widget as well; needs a browser")
+
+
 def add_bench(command: argparse.ArgumentParser) -> None:
     from course_utils.benchmarks import BENCHMARKS
 
@@ -117,6 +154,8 @@ COMMANDS = {
     "lab": ("open the lessons in JupyterLab", add_lab, run_lab, True),
     "test": ("run the whole test suite", add_test, run_test, True),
     "build": ("make notebooks/ and solutions/ from lessons/", add_build, run_build, False),
+    "grade": ("grade what a class has handed in", add_grade, run_grade, False),
+    "site": ("make pages of the solved lessons that need no Python and no network", add_site, run_site, False),
     "bench": ("measure how fast the course works here", add_bench, run_bench, False),
     "doctor": ("look for problems and say what to do about them", add_nothing, run_doctor, False),
     "reset": ("give back pristine notebooks and keep yours", add_reset, run_reset, False),
