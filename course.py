@@ -86,7 +86,7 @@ def complaint(words):
         hint = f" Did you mean {near[0]}?" if near else ""
         return f"There is no command {words[0]!r}.{hint}\n\n{usage()}"
     if words[0] in ("test", "build", "site", "grade") and not (ROOT / "lessons").is_dir():
-        return f"{words[0]} needs the whole course with lessons and tests, which the students' archive does not contain."
+        return f"{words[0]} needs the whole course; this is the students' archive, without lessons and tests."
     return None
 
 
