@@ -51,7 +51,7 @@ class Answer:
 
 
 class Prediction(Answer):
-    """What was marked in a widget beside what is right; no points, and nothing given away before it is marked."""
+    """What was marked in a widget beside what is right; no points. Before it is marked, what is right stays folded."""
 
     kind = "Prediction"
     marks = MARKS | {True: ("Right", MARKS[True][1]), False: ("It comes out otherwise", MARKS[False][1])}
@@ -60,14 +60,21 @@ class Prediction(Answer):
         letters = "abcdefghij"[: len(choices)]
         if len(right) != 1 or right not in letters:
             raise ValueError(f"compare: right is {right!r}; it must be one of {', '.join(letters) or 'no choice'}")
+        self.outcome = f"{right}) {choices[letters.index(right)]}. {why}"
         if marked is None:
             super().__init__("", "None is marked yet. Mark one in the view above, and run this cell again.", None, 0)
             return
-        said = choices[letters.index(marked)]
-        message = f"You said {marked}) {said}. "
-        if marked != right:
-            message += f"It is {right}) {choices[letters.index(right)]}. "
-        super().__init__("", message + why, marked == right, 0)
+        said = f"{marked}) {choices[letters.index(marked)]}"
+        message = f"You said {said}. {why}" if marked == right else f"You said {said}. It is {self.outcome}"
+        super().__init__("", message, marked == right, 0)
+
+    def _repr_html_(self) -> str:
+        shown = super()._repr_html_()
+        if self.answered:
+            return shown
+        # For pages that nobody can run, and for those who only read.
+        folded = f"<details><summary>What comes out</summary>{inline_html(self.outcome)}</details></div>"
+        return shown.removesuffix("</div>") + folded
 
 
 class QuestionPoints:

@@ -15,7 +15,8 @@ PYPROJECT = """
 name = "attention-course"
 [project.optional-dependencies]
 author = ["one>=1", "two>=2"]
-test = ["attention-course[author]", "three>=3"]
+more = ["four>=4"]
+test = ["attention-course[author, more]", "three>=3"]
 """
 
 
@@ -284,14 +285,14 @@ def test_two_starts_do_not_install_at_once(venv):
 
 
 def test_extras_refer_to_each_other(root):
-    assert packages.extra_requirements("test") == {"one>=1", "two>=2", "three>=3"}
+    assert packages.extra_requirements("test") == {"one>=1", "two>=2", "three>=3", "four>=4"}
     assert packages.extra_requirements("nothing") == set()
 
 
 def test_everything_is_installed_in_one_resolution(ready, pip_calls):
     packages.install(ready, {"test"}, cpu_torch=False)
     requirements = next(call for call in pip_calls["asked"] if "-r" in call)
-    assert {"one>=1", "two>=2", "three>=3"} <= set(requirements)
+    assert {"one>=1", "two>=2", "three>=3", "four>=4"} <= set(requirements)
     assert any("--editable" in call and "--no-deps" in call for call in pip_calls["asked"])
     assert read_record(ready)["state"] == "ready" and read_record(ready)["extras"] == ["test"]
 

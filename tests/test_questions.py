@@ -270,9 +270,11 @@ def test_a_written_question_is_left_to_a_person():
 def test_a_prediction_gives_nothing_away_before_it_is_marked():
     none = Prediction(["it grows", "it falls"], None, "b", "Because of the sum.")
     assert (none.answered, none.correct, none.points) == (False, False, 0)
-    for text in (str(none), none._repr_html_()):
-        assert text.startswith(("Prediction.", "<div")) and "run this cell again" in text
+    shown, folded = none._repr_html_().split("<details>")
+    for text in (str(none), shown):
+        assert "run this cell again" in text
         assert "it falls" not in text and "Because" not in text
+    assert folded == "<summary>What comes out</summary>b) it falls. Because of the sum.</details></div>"
 
 
 def test_a_prediction_is_compared_with_what_is_right():

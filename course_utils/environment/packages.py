@@ -34,7 +34,10 @@ def extra_requirements(extra):
     found = set()
     for line in project.get("optional-dependencies", {}).get(extra, []):
         other = re.fullmatch(re.escape(project["name"]) + r"\[(.+)\]", line.strip())
-        found |= extra_requirements(other.group(1)) if other else {line}
+        if other:
+            found = found.union(*(extra_requirements(name.strip()) for name in other.group(1).split(",")))
+        else:
+            found.add(line)
     return found
 
 

@@ -29,7 +29,7 @@ def take_pictures(pages: list[Path], folder: Path) -> list[tuple[Path, str]]:
                 options = {
                     "color_scheme": theme,
                     "device_scale_factor": 2,
-                    "viewport": {"width": WIDTH, "height": 1000},
+                    "viewport": {"width": WIDTH, "height": 2400},
                 }
                 with watched_page(browser, offline=True, **options) as shown:
                     shown.goto(page.as_uri())
