@@ -280,16 +280,17 @@ claim(
 # %%
 seed_everything(0)
 sentence = "the dog that chased the cat over the wall sleeps".split()
-layer = nn.RNN(6, 12)
+tiny = nn.RNN(6, 12)
 vectors = torch.randn(len(sentence), 6)
-weights = layer.weight_ih_l0.T, layer.weight_hh_l0.T, layer.bias_ih_l0 + layer.bias_hh_l0  # (in, out), as `x @ W`
+weights = tiny.weight_ih_l0.T, tiny.weight_hh_l0.T, tiny.bias_ih_l0 + tiny.bias_hh_l0  # (in, out), as `x @ W`
 bottleneck = widgets.RNNBottleneck(
     sentence,
     vectors,
     *weights,
     predict=(
-        "Ten words are read, then only the first five. How much of “the”, the first word, is left in the last state?",
-        ["the same: it is the first word both times", "more after five words", "more after ten words"],
+        "Ten words are read, then only the first five. How much of “the”, the first word, is left in the last state, "
+        "compared with the last word read?",
+        ["as much both times", "about twice as much after five words", "more than ten times as much after five words"],
     ),
 )
 bottleneck
@@ -297,16 +298,18 @@ bottleneck
 # %%
 left = {}
 for n in (5, 10):
-    norms = widgets.RNNBottleneck.measure(vectors[:n], *weights)  # norm of the derivative of the last state, by word
-    left[n] = norms[0] / norms[-1]
+    slopes = torch.autograd.functional.jacobian(lambda x: tiny(x)[1][0], vectors[:n])  # (12, n, 6): last state by input
+    norms = slopes.norm(dim=(0, 2))
+    left[n] = (norms[0] / norms[-1]).item()
 display(
     bottleneck.compare(
-        "b",
-        f"Left of the first word, compared with the last: {left[5]:.1g} after five words, {left[10]:.1g} after ten.",
+        "c",
+        f"Left of the first word: {left[5]:.2g} after five words, {left[10]:.2g} after ten. Each of the five words between "
+        "multiplies what is left by a factor.",
     )
 )
 claim("after five words at least ten times as much of the first word is left as after ten", left[5] > 10 * left[10])
-claim("the state holds 12 numbers after one word and after ten", bottleneck.states().shape == (10, 12))
+claim("the state holds 12 numbers after one word and after ten", tiny(vectors)[0].shape == (10, 12))
 
 # %% [markdown]
 # The state never grows, and every word between pushes the first one through the same matrix once more. Attention would connect both ends directly: a path of length 1. Now let us train.

@@ -374,24 +374,33 @@ claim("before training it was less than 0.2", history.measured[0][1] < 0.2)
 # it: from guessing to nearly every word, within the first few hundred steps. How? Every operation between the loss and the scores is differentiable. If a
 # little more weight on "March" makes "március" more likely, the gradient says so, and training follows.
 #
-# Walk through the sentence as the decoder does, one target word at a time. The lines are the weights of that word, and each word has its own mixture.
+# Walk through the sentence as the decoder does, one target word at a time. A line is as wide as its weight; below the picture it says how much of the weight has moved since the word before.
 
 # %%
 alignment = widgets.AdditiveAlignment(
-    example_weights[0], [*example.source, "<eos>"], [*example.target, "<eos>"], gold=[*example.alignment, None]
+    example_weights[0],
+    [*example.source, "<eos>"],
+    [*example.target, "<eos>"],
+    gold=[*example.alignment, None],
+    predict=(
+        "The decoder goes on to the next target word. How much of the weight moves to other source words, on average?",
+        ["hardly any: neighbours need much the same", "about half of it", "nearly all of it"],
+    ),
 )
 alignment
 
 # %%
 rows = example_weights[0]  # (target words, source words)
-apart = torch.cdist(rows, rows).fill_diagonal_(math.inf).min().item()  # between the two rows that are most alike
+elsewhere = ((rows[1:] - rows[:-1]).abs().sum(dim=1) / 2).mean().item()  # what one place loses, another gains
 display(
     alignment.compare(
-        "c", f"There are {len(rows)} rows of weights, one for each word, and even the two closest differ ({apart:.2f})."
+        "c",
+        f"On average {elsewhere:.0%} of the weight moves. {len(rows)} words, {len(rows)} context vectors, each made anew; "
+        "the encoder of notebook 01 had one for the whole sentence.",
     )
 )
 claim("every row of weights sums to one", torch.allclose(rows.sum(dim=1), torch.ones(len(rows)), atol=1e-5))
-claim("no two words get the same mixture", apart > 0.01)
+claim("from word to word at least three quarters of the weight moves", elsewhere >= 0.75)
 
 # %% [markdown]
 # If that is right, a language with *English* word order must give a plain **diagonal**. Filipino has it: "Huwebes, Marso 5, 2026".
@@ -611,7 +620,7 @@ claim(
 )
 
 # %% [markdown]
-# All steps of the formula, one after the other, for two queries and three keys. Every number of $q$, $k$ and $v$ can be changed; try to drive an output out of the range of the values.
+# All steps of the formula, one after the other, for two queries and three keys. Every number of $q$, $k$ and $v$ can be changed. Go to step 5, and try to drive an output out of the range of the values.
 
 # %%
 steps = widgets.DotProductSteps()
@@ -622,8 +631,8 @@ low, high = V.min(dim=0).values, V.max(dim=0).values  # of each column of values
 display(
     steps.compare(
         "b",
-        "Weights are positive and sum to one, so an output is a mean of the values, however large a score is. "
-        "A single large weight makes it equal to one of them at most.",
+        "Weights are never negative and sum to one, so an output is a weighted mean of the values, however large a score "
+        "is. At the very most one weight is 1, and the output is one of the values.",
     )
 )
 claim(
@@ -738,17 +747,17 @@ temperature = widgets.Temperature(
 temperature
 
 # %%
-e = torch.randn(5, 256, generator=generator) @ torch.randn(256, 16, generator=generator)
+e = (torch.randn(128, 1, 256, generator=generator) @ torch.randn(128, 256, 16, generator=generator)).squeeze(1)
 display(
     temperature.compare(
         "b", "√256 = 16: the division *is* a temperature, chosen so that scores have a variance of one."
     )
 )
 claim("a temperature of 16 is the division", torch.equal((e / 16).softmax(-1), (e / math.sqrt(256)).softmax(-1)))
-unscaled, scaled = (temperature.measures(256, divided) for divided in (False, True))
+raw, divided = (scores.softmax(-1).max(dim=-1).values.mean() for scores in (e, e / 16))
 claim(
     "128 other queries: the largest weight is above 0.8 without the division and below 0.4 with it",
-    unscaled["largest"] > 0.8 and scaled["largest"] < 0.4,
+    raw > 0.8 and divided < 0.4,
 )
 
 # %% [markdown]

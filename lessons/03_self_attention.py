@@ -212,15 +212,16 @@ print(
 claim("f(PX) = P f(X) to 1e-12", difference < 1e-12)
 
 # %% [markdown]
-# Move the words of section 1 yourself: drag them, or use Alt and the arrow keys. Below them stand both sides of the equation and their largest difference. The switch adds a vector to each word that depends on its *place*; section 4 is about such vectors.
+# Move three words yourself: drag them, or use Alt and the arrow keys. Below them stand both sides of the equation and their largest difference; word vectors and matrices are random. The switch “Positions” adds a vector to each word that depends on its *place*; section 4 is about such vectors.
 
 # %%
+seed_everything(0)
+vectors = torch.randn(3, 4)
+matrices = [torch.randn(4, 3) for _ in range(3)]
 shuffle = widgets.Permutation(
     words,
-    X,
-    W_q,
-    W_k,
-    W_v,
+    vectors,
+    *matrices,
     predict=(
         "Once each place adds a vector of its own, does f(PX) = P f(X) still hold?",
         ["yes, for any weights", "no, the outputs depend on the order of the words", "no output changes at all"],
@@ -229,15 +230,16 @@ shuffle = widgets.Permutation(
 shuffle
 
 # %%
-place = torch.randn(3, 3)  # one vector for each of three places
+place = torch.randn(3, 4)  # one vector for each of three places
 order = [2, 1, 0]  # man bites dog
-swapped, kept = attend(X[order] + place, W_q, W_k, W_v)[0], attend(X + place, W_q, W_k, W_v)[0][order]
+swapped, kept = attend(vectors[order] + place, *matrices)[0], attend(vectors + place, *matrices)[0][order]
 display(
     shuffle.compare(
-        "b", f"With vectors for places the two sides differ by up to {(swapped - kept).abs().max():.2f} here."
+        "b",
+        f"With other random vectors for the places the two sides differ by up to {(swapped - kept).abs().max():.2f}.",
     )
 )
-plain = (attend(X[order], W_q, W_k, W_v)[0] - attend(X, W_q, W_k, W_v)[0][order]).abs().max()
+plain = (attend(vectors[order], *matrices)[0] - attend(vectors, *matrices)[0][order]).abs().max()
 claim("without places both sides are equal (1e-6)", plain < 1e-6)
 claim("with places they are not", (swapped - kept).abs().max() > 0.01)
 
@@ -506,16 +508,24 @@ claim("score(m, n) = score(m + 5, n + 5) to 1e-4", shift < 1e-4)
 claim("turning keeps the length of a vector", torch.allclose(turned_q.norm(dim=-1), q.norm().expand(40), atol=1e-4))
 
 # %% [markdown]
-# Try every pair. The matrix holds the scores of this query and key at all positions: with rotations, each diagonal has one colour. Then choose the sinusoids, which are added, or the positions that the reader of section 4 has learned.
+# Try every pair. The matrix holds the scores of one query and one key at all positions: with rotations, each diagonal has one colour. Then choose the sinusoids, which are added, or the positions that the reader of section 4 has learned.
 
 # %%
-table = learned_reader.embed.positions.table.detach()  # (8 positions, features), trained to find the biter
-some_q, some_k = torch.randn(2, table.shape[1])
-distance = widgets.Positions(some_q, some_k, learned=table)
+learned_places = learned_reader.embed.positions.table.detach()  # (8 positions, features), trained to find the biter
+some_q, some_k = torch.randn(2, learned_places.shape[1])
+distance = widgets.Positions(
+    some_q,
+    some_k,
+    learned=learned_places,
+    predict=(
+        "Turned by RoPE, query and key may move together, and their score stays. What if sinusoids are *added* to both?",
+        ["it stays, too: waves only know distances", "it changes", "it stays if query and key are the same word"],
+    ),
+)
 distance
 
 # %%
-T = len(table)
+T = len(learned_places)
 turned = rope(some_q.expand(T, -1)) @ rope(some_k.expand(T, -1)).T
 summed = (some_q + waves(T, len(some_q))) @ (some_k + waves(T, len(some_k))).T  # the waves are added instead
 uneven = {
@@ -525,7 +535,8 @@ uneven = {
 display(
     distance.compare(
         "b",
-        f"One place further, scores of added waves change by up to {uneven['added']:.1f}; turned ones stay, but for rounding.",
+        f"One place further, scores of added waves change by up to {uneven['added']:.1f}. The product of two waves knows the "
+        "distance only; the products of a word with a wave know the place.",
     )
 )
 claim("turned: both one place further, the same score (1e-4)", uneven["turned"] < 1e-4)

@@ -190,11 +190,22 @@ claim("mask before the softmax: earlier outputs do not move (1e-6)", moved["befo
 claim("mask after the softmax: they do", moved["after it"] > 1e-3)
 
 # %% [markdown]
-# Now paint one. The sentence ends in padding; make the mask of a decoder, no future and no padding as a key, and press "Check". Before you do: only one word changes, and the widget shows how far each output moves.
+# (Dividing each row by its new sum would repair it: that *is* the formula of section 1.) In the Transformer's terms: an **encoder** attends without a mask, a **decoder** with a causal one.
+#
+# Now paint one. Each row is a query, each column a key; click a cell, or drag over several, to hide them (hatched) or to show them again. The sentence ends in padding: make the mask of a decoder, no future and no padding as a key, and press "Check". Beside each row you see how far its output
+# moves when one word changes, `<pad>` at first; "Change" chooses another.
 
 # %%
 sentence = ["the", "dog", "bites", "a", "man", "<pad>"]
-editor = widgets.MaskEditor(sentence, goal="causal and padding")
+editor = widgets.MaskEditor(
+    sentence,
+    goal="causal and padding",
+    changed=5,
+    predict=(
+        "The mask is right: no future, and no padding as a key. Only “<pad>” changes. Which outputs can move?",
+        ["none", "its own only", "those before it", "all of them"],
+    ),
+)
 editor
 
 # %%
@@ -203,21 +214,18 @@ wanted = use(decoder_mask)(torch.tensor([[1, 2, 3, 4, 5, 0]]), 0)[0, 0]
 print(f"your mask and decoder_mask differ in {int((painted != wanted).sum())} of {wanted.numel()} cells")
 q = torch.randn(3, 6, 4)  # queries, keys and values of the six words
 bumped = q.clone()
-bumped[:, 2] += 1.0  # "bites"
+bumped[:, 5] += 1.0  # "<pad>"
 with_mask = (scaled_dot_product_attention(*bumped, wanted)[0] - scaled_dot_product_attention(*q, wanted)[0]).abs()
 moved_by = with_mask.max(dim=-1).values
 display(
     editor.compare(
         "b",
-        "The words before it never see it; those after it do, and so does the word itself. "
-        "Paint one cell above the diagonal, and an earlier output moves, too.",
+        "As a key it is hidden from everybody. But it still asks with a query of its own, so its own output moves: "
+        "whoever uses the outputs must leave that one out. Show one cell of its column, and the output of that row moves, too.",
     )
 )
-claim("“bites” changes: no output before it moves (1e-6)", moved_by[:2].max() < 1e-6)
-claim("its own and every later one does", moved_by[2:].min() > 1e-3)
-
-# %% [markdown]
-# (Dividing each row by its new sum would repair it: that *is* the formula of section 1.) In the Transformer's terms: an **encoder** attends without a mask, a **decoder** with a causal one.
+claim("“<pad>” changes: no output of a word moves (1e-6)", moved_by[:5].max() < 1e-6)
+claim("its own does", moved_by[5] > 1e-3)
 
 # %% [markdown]
 # ## 3 Padding must not change an answer

@@ -292,24 +292,34 @@ claim("without its most important head the reader loses at least 0.3 in one role
 claim("heads matter unequally: the most important costs at least 0.1 more than the least", worst - least >= 0.1)
 
 # %% [markdown]
-# The same four heads as a grid: pin a query, take a head out, and put the heads in order of what their absence costs. This time the cost is the rise of the *loss* over the 2,000 test sentences, in nats.
+# The same four heads as a grid: mark a query, take a head out, and put the heads in order of what their absence costs. This time the cost is the rise of the *loss* over the 2,000 test sentences, in nats. (The grid counts from 0: L0 H0, layer 0 and head 0, is head 1 of the table. The answer is read from the
+# output of `<cls>`, so of every head only that row matters here.)
 
 # %%
-whole = experiments.role_loss(reader, test_set)
+all_heads = experiments.role_loss(reader, test_set)
 without = [experiments.role_loss(reader, test_set, without=h) for h in range(4)]
 names = ["<cls>", *sentence.split()]
 with torch.no_grad():
     reader(roles.encode(sentence).unsqueeze(0))  # keeps the weights of this sentence
-heads = widgets.HeadsGrid(reader.layers[0].weights[0], names, losses=without, loss=whole)
+heads = widgets.HeadsGrid(
+    reader.layers[0].weights[0],
+    names,
+    losses=without,
+    loss=all_heads,
+    predict=(
+        "Take out the head that is needed least. How much does the loss rise, compared with the loss of all heads together?",
+        ["by a few per cent of it", "by about as much again", "by several times as much"],
+    ),
+)
 heads
 
 # %%
-rise = [loss - whole for loss in without]
+rise = [value - all_heads for value in without]
 display(
     heads.compare(
-        "b",
-        f"The loss rises by {', '.join(f'{r:.2g}' for r in rise)} nats without heads 1 to 4: "
-        "nobody asked them to share the work evenly.",
+        "c" if min(rise) > 2 * all_heads else "b" if min(rise) > all_heads / 2 else "a",
+        f"With all heads it is {all_heads:.2g} nats; without L0 H0 to L0 H3 it rises by {', '.join(f'{r:.2g}' for r in rise)}. "
+        "Training has come to rely on every head, and nobody asked them to share the work evenly.",
     )
 )
 claim("the dearest head costs at least twice as much loss as the cheapest", max(rise) >= 2 * min(rise))
@@ -373,26 +383,36 @@ display(
 # **What you see.** Equal: parameters and multiplications, "about the same as one big head", as the lecture says. Not equal: there are $hT^2$ weights instead of $T^2$, so more exponentials and more memory for them, and many narrow products are less efficient than a wide one. Time rises with many narrow heads.
 # A Python loop over heads costs several times as much: that is why heads are a batch axis.
 #
-# Turn the knobs: length, width, heads, batch, a window that each position sees. The points are the times of the layer with eight heads on *your* machine, beside the count of its multiplications.
+# Turn the knobs: length, width, heads, batch, a window that each position sees. The diamonds are the times of the layer with eight heads on *your* machine, beside the count of its multiplications.
 
 # %%
 with torch.no_grad():
     inputs = {T: torch.randn(1, T, 64) for T in (128, 256, 512, 1024)}
     timings = [(T, experiments.median_seconds(lambda: layers[8](x), 5)) for T, x in inputs.items()]
-cost = widgets.CostCalculator(512, 64, 8, timings=timings)
+cost = widgets.CostCalculator(
+    512,
+    64,
+    8,
+    timings=timings,
+    predict=(
+        "d = 64. The length grows eightfold, from 128 to 1,024. How many times as many multiply-adds does the layer need, "
+        "projections, scores and mixing together?",
+        ["8 times", "36 times", "64 times"],
+    ),
+)
 cost
 
 # %%
-twice, once = cost.costs(1024), cost.costs(512)
+count = {T: (4 * T * 64**2, 2 * T**2 * 64) for T in (128, 1024)}  # projections; scores and mixing
 display(
     cost.compare(
-        "c",
-        f"From T = 512 to 1,024: multiply-adds of scores and mixing × {twice.scores / once.scores:g}, memory of the weights × "
-        f"{twice.weights / once.weights:g}. The projections only double.",
+        "b",
+        "At T = 128 = 2d both parts are equal. One grows eightfold, the other 64-fold: together (8 + 64) / 2 = 36. "
+        f"(Your machine took about {timings[-1][1] / timings[0][1]:.0f} times as long.)",
     )
 )
-claim("scores and mixing cost as much as the projections at T = 2d", cost.crossing() == 2 * 64)
-claim("one sentence of 1,024 positions and 8 heads has 8 · 1024² weights of 4 bytes", twice.weights == 8 * 1024**2 * 4)
+claim("scores and mixing cost as much as the projections at T = 2d", count[128][0] == count[128][1])
+claim("from T = 128 to 1,024 their sum grows 36-fold", sum(count[1024]) == 36 * sum(count[128]))
 
 # %% [markdown]
 # ## 4 RNN, CNN, attention

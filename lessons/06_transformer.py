@@ -584,12 +584,12 @@ claim("pre-norm's gets at least half as much", share["pre-norm"] >= 0.5)
 
 # %%
 characters = "import"
-mask = transformer.causal_mask(len(characters))
+past_only = transformer.causal_mask(len(characters))
 records, given = {}, {}
 for variant, model in stacks.items():
     with torch.no_grad():
         given[variant] = out = model.emb(text.encode(characters)).unsqueeze(0)
-        records[variant] = widgets.BlockStepper.trace(model.blocks[:4], out, mask)
+        records[variant] = widgets.BlockStepper.trace(model.blocks[:4], out, past_only)
 stepper = widgets.BlockStepper(
     records["pre-norm"],
     records["post-norm"],
@@ -602,7 +602,7 @@ stepper
 record, out = records["pre-norm"], given["pre-norm"]
 with torch.no_grad():
     for one in stacks["pre-norm"].blocks[:4]:
-        out = one(out, mask)
+        out = one(out, past_only)
 total = torch.tensor(record["start"] + record["added"].sum(axis=0), dtype=torch.float32)
 display(
     stepper.compare(

@@ -92,7 +92,7 @@ function build(ui) {
 
   function aboutStep({ i }) {
     const verdict = gold[i] < 0 ? "" : best[i] === gold[i] ? ", its gold word" : `; its gold word is ${from(gold[i])}`;
-    const change = i ? ` ${fmt(100 * moved(weights, i, m), 0)} % of the weight lies elsewhere than for ${word(i - 1)}.` : "";
+    const change = i ? ` ${Math.round(100 * moved(weights, i, m))} % of the weight lies elsewhere than for ${word(i - 1)}.` : "";
     const row = rowOf(weights, i, m), top = [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, 3).filter((j) => row[j] >= 0.005);
     const mix = top.map((j) => `${fmt(row[j], 2)} · h${from(j)}`).join(" + ");
     return `Context vector ${i + 1} = ${mix}${m > top.length ? " + …" : ""}; its weights sum to ${fmt(sums[i], 6)}. The largest lies on ${from(best[i])}${verdict}.${change}`;

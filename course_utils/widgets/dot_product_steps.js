@@ -57,7 +57,7 @@ function build(ui) {
     const rows = words.map((word, i) => [h("span", { text: word }), ...Array.from({ length: width }, (_, c) => {
       const field = h("input", { type: "number", step: "0.5", "aria-label": `${name} of ${word}, number ${c + 1} of ${width}` });
       field.addEventListener("input", () => {
-        if (!Number.isFinite(field.valueAsNumber)) return;
+        if (!(Math.abs(field.valueAsNumber) <= 1e6)) return; // as in the class: beyond, products overflow
         const rows = ui.get(name).map((row) => [...row]);
         rows[i][c] = field.valueAsNumber;
         ui.set({ [name]: rows });

@@ -18,11 +18,12 @@ Q = ((0.0, 1.5), (1.0, 0.5))
 K = ((1.0, 0.0), (0.0, 2.0), (1.0, 1.0))
 V = ((3.0, 0.0), (-1.0, 2.0), (1.0, 1.0))
 STEPS = ("scores", "scale", "mask", "softmax", "mix")
+LARGEST = 1e6  # the browser takes no larger number either: a product of two must not overflow
 MOST = 8  # words, and numbers in a vector: more fields than that nobody reads
 
 
 def _numbers() -> Any:
-    return t.Any().tag(
+    return t.TraitType().tag(  # unlike Any, it gives None to the check below
         sync=True, to_json=lambda array, _: array.tolist(), from_json=lambda rows, _: np.array(rows, dtype=float)
     )
 
@@ -133,6 +134,11 @@ class DotProductSteps(CourseWidget):
             array = numbers("DotProductSteps", name, proposal["value"], axes, self._shapes[name]).copy()
         except (ValueError, TypeError) as error:
             raise t.TraitError(str(error)) from None
+        if np.abs(array).max() > LARGEST:
+            worst = float(array.flat[np.abs(array).argmax()])
+            raise t.TraitError(
+                f"DotProductSteps: {name} holds {worst:g}; numbers can go from -{LARGEST:,.0f} to {LARGEST:,.0f}"
+            )
         array.setflags(write=False)
         return array
 

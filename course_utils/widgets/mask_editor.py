@@ -49,7 +49,7 @@ class MaskEditor(CourseWidget):
     solved = t.Bool(False).tag(sync=True)
     changed = t.Int(-1).tag(sync=True)
     empty = t.Enum(("zeros", "nan"), "zeros").tag(sync=True)
-    mask = t.Any().tag(
+    mask = t.TraitType().tag(  # unlike Any, it gives None to the check below
         sync=True,
         to_json=lambda mask, _: mask.astype(int).tolist(),
         from_json=lambda rows, _: np.array(rows, dtype=bool),
@@ -130,7 +130,7 @@ class MaskEditor(CourseWidget):
 
     @t.validate("solved")
     def _really_solved(self, proposal: Any) -> bool:
-        return proposal["value"] and not self.wrong().any()
+        return proposal["value"] and bool(self.goal) and not self.wrong().any()
 
     def wrong(self) -> np.ndarray:
         """(T, T), True where the mask as painted differs from the goal. Raises ValueError where no goal was given."""

@@ -161,7 +161,7 @@ function build(ui) {
       arrange();
       order().forEach((w, i) => {
         place[w].textContent = `${i + 1}`;
-        added[w].textContent = on() ? `+ p${i}` : "";
+        added[w].textContent = on() ? `+ p${i + 1}` : "";
         chips[w].setAttribute("aria-pressed", String(picked === w));
         chips[w].setAttribute("aria-label", `${words[w]}, place ${i + 1} of ${n}, originally ${w + 1}`);
       });

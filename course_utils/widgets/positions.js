@@ -120,7 +120,7 @@ function build(ui) {
     }
   }
   function drawMatrix() {
-    cell = Math.max(5, Math.min(12, Math.floor((box.clientWidth - LEFT - 8) / T)));
+    cell = Math.max(5, Math.min(T > 16 ? 12 : 28, Math.floor((box.clientWidth - LEFT - 8) / T)));
     const W = LEFT + T * cell + 8, H = TOP + T * cell + 8, { c, text } = pen(canvas, W, H);
     stage.style.width = `${W}px`;
     stage.style.height = `${H}px`;

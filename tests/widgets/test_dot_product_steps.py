@@ -66,6 +66,14 @@ def test_edited_numbers_come_back_and_are_checked():
     assert widget.k.tolist() == rows
 
 
+@pytest.mark.parametrize("bad", [None, [[1e7, 0], [0, 0], [0, 0]], [[0, 0], [0, -2e6], [0, 0]]])
+def test_nothing_and_numbers_that_would_overflow_are_refused(bad):
+    widget = DotProductSteps()
+    with pytest.raises(traitlets.TraitError, match="DotProductSteps: k"):
+        widget.k = bad
+    assert np.abs(widget.k).max() < 10
+
+
 def test_the_array_of_the_caller_stays_writable_and_apart():
     q = np.zeros((2, 2))
     widget = DotProductSteps(q, EYE, EYE)
@@ -113,6 +121,17 @@ def test_a_number_that_is_typed_changes_the_sum_below(show):
     field.press("ArrowUp")
     settle(page)
     assert page.evaluate("() => courseWidget.model.get('k')[1][1]") == -3.5
+
+
+@browser_only
+def test_a_number_that_would_overflow_is_not_taken(show):
+    page, root = show(DotProductSteps(predict=False))
+    field = root.get_by_label("q of month?, number 1 of 2")
+    field.fill("1e300")
+    field.blur()
+    settle(page)
+    assert field.input_value() == "0"
+    assert page.evaluate("() => courseWidget.model.get('q')[0][0]") == 0
 
 
 @browser_only

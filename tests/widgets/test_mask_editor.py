@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import traitlets
 
 from course_utils import masks
 from course_utils.widgets import MaskEditor
@@ -34,6 +35,14 @@ def test_a_goal_that_is_none_is_named(goal):
 def test_without_a_goal_there_is_nothing_to_check():
     with pytest.raises(ValueError, match="has no goal; give it one"):
         MaskEditor(WORDS).wrong()
+
+
+def test_no_mask_and_nothing_solved_without_a_goal():
+    editor = MaskEditor(WORDS)
+    with pytest.raises(traitlets.TraitError, match="MaskEditor: mask"):
+        editor.mask = None
+    editor.solved = True
+    assert not editor.solved
 
 
 def test_solved_is_true_only_for_the_goal_and_only_until_the_mask_changes():
