@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import tarfile
 import zipfile
@@ -23,12 +24,19 @@ from course_utils.grading.notebook_file import MAX_BYTES
 MAX_ENTRIES = 200_000
 MAX_TOTAL = 4_000_000_000  # bytes that are unpacked from one archive
 MAX_INNER = 200_000_000  # bytes of an archive inside another one
+MAX_UNPACKED = 1_000_000_000  # bytes that are unpacked from such an archive
 DEPTH = 2  # archives inside archives
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 SYSTEM = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini", ".ipynb_checkpoints", "__pycache__", ".git", ".venv"}
 OF_THE_SYSTEM = "a file of the system or of an editor"
 A_LINK = "a link, which may lead anywhere"
+A_LINK_OR_DEVICE = "a link or a device, which may lead anywhere"
+LEADS_OUT = "its path leads out of the archive"
+NEVER_READ = (OF_THE_SYSTEM, A_LINK, A_LINK_OR_DEVICE, LEADS_OUT)  # whatever is in them
 WANTED = (".ipynb", ".yml", ".txt", *ARCHIVES)  # other files of an archive are listed, not read
+
+
+DRIVE = re.compile(r"[A-Za-z]:")  # of Windows; a colon in somebody's name is harmless, since nothing is written
 
 
 @dataclass(frozen=True)
@@ -145,9 +153,13 @@ Member = tuple[str, datetime | None, str | None, Callable[[int], bytes]]  # path
 
 def _zip(file: Path | IO[bytes]) -> Iterator[Member]:
     archive = zipfile.ZipFile(file)  # stays open for as long as an entry may be read
+    total = 0
     for info in archive.infolist():
         if info.is_dir():
             continue
+        total += info.file_size  # more than that is not read, whatever is there
+        if total > MAX_UNPACKED and not isinstance(file, Path):
+            raise Unreadable(f"the archive unpacks to more than {MAX_UNPACKED // 10**6} MB; the rest was not read")
         why = None
         if info.flag_bits & 1:
             why = "protected by a password"
@@ -162,6 +174,8 @@ def _zip(file: Path | IO[bytes]) -> Iterator[Member]:
             try:
                 with archive.open(info) as member:
                     return _bounded(member, limit)
+            except Unreadable:
+                raise  # too large, which is no damage
             except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError, RuntimeError, ValueError) as error:
                 raise Unreadable(f"The file is damaged inside the archive: {error}.") from None
             except Exception as error:  # zlib.error and lzma.LZMAError share no base
@@ -182,7 +196,7 @@ def _tar(file: Path | IO[bytes], name: str) -> Iterator[Member]:
                 continue
             changed = datetime.fromtimestamp(max(0, min(info.mtime, 4e9)))
             if not info.isfile():
-                yield info.name, changed, "a link or a device, which may lead anywhere", bytes
+                yield info.name, changed, A_LINK_OR_DEVICE, bytes
                 continue
             content = b""
             if info.name.lower().endswith(WANTED) and (member := archive.extractfile(info)) is not None:
@@ -221,8 +235,8 @@ def _bounded(file: IO[bytes], limit: int = MAX_BYTES, refuse: bool = True) -> by
 
 def _unsafe(path: str) -> str | None:
     parts = path.replace("\\", "/").split("/")
-    if path.startswith(("/", "\\")) or ".." in parts or ":" in parts[0] or "\0" in path:
-        return "its path leads out of the archive"
+    if path.startswith(("/", "\\")) or ".." in parts or DRIVE.match(path) or "\0" in path:
+        return LEADS_OUT
     return None
 
 

@@ -3,14 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from course_utils.folders import CourseError
-from course_utils.grading.archives import Source, read_source
+from course_utils.grading.archives import ARCHIVES, NEVER_READ, Source, read_source
 from course_utils.grading.model import Submission, Unreadable
 from course_utils.grading.names import identify
 from course_utils.grading.platforms import Claim, Person, recognise
 from course_utils.grading.roster import Roster, merged
 
+SHOWN = 4  # paths of one platform that are named
 TAKEN, OLDER, IGNORED, UNKNOWN = "taken", "older attempt", "left out", "not understood"
 
 
@@ -47,7 +49,7 @@ class Collected:
 
 @dataclass
 class _Candidate:
-    """One file for one student and lesson; raw is None where it could not be read."""
+    """One file for one student and lesson; raw is None where it could not be read, or where it is not the newest."""
 
     student: str
     notebook: str
@@ -57,6 +59,11 @@ class _Candidate:
     order: int
     why: str
 
+    @property
+    def age(self) -> tuple[Any, ...]:
+        """Compares; the largest is the newest."""
+        return self.order, self.claim.attempt, self.origin
+
 
 def collect(paths: Iterable[Path], roster: Roster | None = None, leave_out: Path | None = None) -> Collected:
     """Read all paths. Raises CourseError for a path that does not exist; anything inside is explained instead.
@@ -64,22 +71,40 @@ def collect(paths: Iterable[Path], roster: Roster | None = None, leave_out: Path
     leave_out: the folder of results, which may lie in one of the paths.
     """
     collected, candidates = Collected(), []
+    read: dict[str, list[str]] = {}
     for order, path in enumerate(paths):
         if not path.exists():
             raise CourseError(f"{path} does not exist. Give a notebook, a folder or an archive.")
         source = read_source(path, leave_out)
-        collected.lines += [Line(origin, IGNORED, why) for origin, why in source.left_out]
-        candidates += _candidates(source, order, roster, collected)
+        collected.lines += [_left_out(origin, why) for origin, why in source.left_out]
+        platform, found = _candidates(source, order, roster, collected)
+        read.setdefault(platform, []).append(source.name)
+        candidates += found
     _choose(candidates, collected)
+    collected.platforms = [f"{_listed(names)}: read as {platform}" for platform, names in read.items()]
     collected.strangers = sorted(set(collected.strangers))
     collected.lines.sort(key=lambda line: (line.what, line.origin))
     return collected
 
 
-def _candidates(source: Source, order: int, roster: Roster | None, collected: Collected) -> list[_Candidate]:
+def _left_out(origin: str, why: str) -> Line:
+    """A notebook or a whole archive that could not be read is somebody's work, and no matter of course."""
+    work = origin.lower().endswith((".ipynb", *ARCHIVES)) and why not in NEVER_READ
+    return Line(origin, UNKNOWN if work else IGNORED, why)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _candidates(
+    source: Source, order: int, roster: Roster | None, collected: Collected
+) -> tuple[str, list[_Candidate]]:
+    """The platform that a source comes from, and its notebooks."""
     platform, read = recognise(source)
-    collected.platforms.append(f"{source.name}: read as {platform}")
     found: list[_Candidate] = []
+    newest: dict[tuple[str, str], _Candidate] = {}
     for entry in source.entries:
         claim = read(entry)
         if isinstance(claim, str):
@@ -105,8 +130,21 @@ def _candidates(source: Source, order: int, roster: Roster | None, collected: Co
             continue
         for person in claim.people:
             student = _student(person, roster, collected)
-            found.append(_Candidate(student, notebook, claim, entry.origin, raw, order, why or remark))
-    return found
+            candidate = _Candidate(student, notebook, claim, entry.origin, raw, order, why or remark)
+            _forget_older(newest, candidate)
+            found.append(candidate)
+    return platform, found
+
+
+def _forget_older(newest: dict[tuple[str, str], _Candidate], candidate: _Candidate) -> None:
+    """Keep the bytes of one file for each student and lesson: an archive may hold any number of them."""
+    known = newest.get((candidate.student, candidate.notebook))
+    if known is not None and known.age > candidate.age:
+        candidate.raw = None
+        return
+    if known is not None:
+        known.raw = None
+    newest[candidate.student, candidate.notebook] = candidate
 
 
 def _student(person: Person, roster: Roster | None, collected: Collected) -> str:
@@ -126,7 +164,7 @@ def _choose(candidates: list[_Candidate], collected: Collected) -> None:
     for candidate in candidates:
         groups.setdefault((candidate.student, candidate.notebook), []).append(candidate)
     for (student, notebook), files in sorted(groups.items()):
-        *older, newest = sorted(files, key=lambda c: (c.order, c.claim.attempt, c.origin))
+        *older, newest = sorted(files, key=lambda c: c.age)
         for candidate in older:
             collected.lines.append(
                 Line(candidate.origin, OLDER, f"{student} handed in {notebook} again: {newest.origin} counts")

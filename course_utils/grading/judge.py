@@ -69,7 +69,9 @@ def result_of(report: Report, scale: float) -> ExerciseResult:
     elif report.passed:
         reason = "right"
     else:
-        reason = (report.findings[0].message if report.findings else "not right yet")[:LONGEST]
+        reason = report.findings[0].message if report.findings else "not right yet"
+        if len(reason) > LONGEST:
+            reason = reason[: LONGEST - 2].rstrip() + " …"
     return ExerciseResult(
         report.exercise,
         report.points * scale,

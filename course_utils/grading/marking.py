@@ -15,6 +15,7 @@ from course_utils.grading.remote import Desk, Piece, RemoteAnswer, Told
 from course_utils.grading.sandbox import Gone, Sandbox
 
 UNWRITTEN = "Your answer here"
+BEGINNING = 50  # characters of a cell's first line in a note
 KINDS = {
     "class": "a class",
     "instance": "an instance of a module",
@@ -143,7 +144,7 @@ class Marking:
             return judge.nothing(exercise, f"Your notebook {exc}."), False
         kind = found.get("kind")
         if kind not in KINDS:
-            return judge.nothing(exercise, f"There is no {exercise.name} in your notebook."), True
+            return judge.nothing(exercise, self._why_missing(exercise.name)), True
         if kind not in (("class",) if exercise.is_class else ("function",)):
             wanted = "a class" if exercise.is_class else "a function"
             return judge.nothing(exercise, f"{exercise.name} has to be {wanted}; here it is {KINDS[kind]}."), False
@@ -151,6 +152,14 @@ class Marking:
         report = judge.judge(exercise, shown, hidden, self._grader.secret)
         undefined = any("NameError" in finding.message for finding in report.findings)
         return report, report.state == NOT_DONE or undefined
+
+    def _why_missing(self, name: str) -> str:
+        """Why nothing has this name: its cell did not run to its end, or there is none."""
+        places = [piece.place for piece in self._pieces if piece.grade_id == name]
+        ended = [self._told.ended[place] for place in places if place in self._told.ended]
+        if ended:
+            return f"The cell of {name} {ended[-1]}, so there is no {name} to be graded."
+        return f"There is no {name} in your notebook."
 
     # Questions
 
@@ -202,6 +211,12 @@ def pieces(form: Lesson, taken: Taken) -> list[Piece]:
             found.append(waiting.pop(0))
         if choices.written_choices(source) or not source.strip():
             continue
-        name = f"`{grade_id}`" if grade_id else f"number {place + 1}, which you added,"
+        name = f"`{grade_id}`" if grade_id else f"that you added and that begins with `{_beginning(source)}`"
         found.append(Piece(name, source, place, grade_id))
     return found + waiting
+
+
+def _beginning(source: str) -> str:
+    """The first line of a cell, as students find it: numbers of cells are shown nowhere."""
+    line = source.strip().split("\n")[0].replace("`", "'")
+    return line if len(line) <= BEGINNING else f"{line[:BEGINNING].rstrip()} …"

@@ -57,6 +57,7 @@ def take(raw: bytes, notebook: str) -> Taken:
     for place, cell in enumerate(cells):
         if len(cell.source) > MAX_SOURCE:
             reading.notes.append(f"Cell {place + 1} has {len(cell.source):,} characters; it was left out.")
+            reading.seen[cell.grade_id] += 1  # it is not missing
             continue
         _place(reading, cell, place, _course_cell(form, texts, cell))
     if not reading.marked and reading.plain < len(form.cells) / 4:
@@ -93,6 +94,9 @@ def _place(reading: _Reading, cell: FileCell, place: int, known: CourseCell | No
     """Put one cell where it belongs."""
     text = plain(cell.source)
     if not text:
+        if known is not None and known.solution and known.kind == cell.kind == "code":
+            reading.seen[known.grade_id] += 1
+            reading.notes.append(f"The cell of `{known.grade_id}` is empty.")
         return
     if known is not None:
         reading.marked += bool(known.grade_id)

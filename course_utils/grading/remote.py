@@ -1,5 +1,6 @@
 """A student's notebook in a process of its own: its cells are run there, and what they define is an `Answer`."""
 
+import re
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ SHORT = 2.0  # seconds for a call after one that did not return
 MAX_LOST_CELLS = 5
 MAX_LOST_CALLS = 3
 MAX_NOTES = 8
+CELL_FILE = re.compile(r"<ipython-input-[^>]*>,? ?")  # what IPython calls a cell, in the message of a SyntaxError
 BUDGET = 4  # times the time of one cell or call: for all cells together, and for all calls of one exercise
 
 
@@ -32,11 +34,13 @@ class Told:
 
     lost: places of cells that hung or ended the process; they are left out from then on.
     choices: for each cell that was run, the questions it answered.
+    ended: for each cell that did not run to its end, how it ended.
     """
 
     lost: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     choices: dict[int, list[tuple[str, Any]]] = field(default_factory=dict)
+    ended: dict[int, str] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         if text not in self.notes and len(self.notes) < MAX_NOTES:
@@ -119,6 +123,7 @@ class Desk:
                 why = exc.args[0] if isinstance(exc, Gone) else "sent an invalid reply"
                 if isinstance(exc, Gone) and exc.timed_out:
                     why = f"did not come to its end within {seconds:g} seconds"
+                self._told.ended[piece.place] = why
                 if piece.name:
                     self._told.note(f"The cell {piece.name} {why}; the rest was graded without it.")
                 return
@@ -132,13 +137,14 @@ class Desk:
         self._told.choices[piece.place] = [(str(question), choice) for question, choice in choices]
         if isinstance(error, Raised) and error.kind == "DidNotReturnError":
             self._told.lost.add(piece.place)  # another process need not wait for it again
-            self._told.note(
-                f"The cell {piece.name} did not come to its end within {self.seconds:g} seconds; "
-                "the rest was graded without it."
-            )
+            why = f"did not come to its end within {self.seconds:g} seconds"
+            self._told.ended[piece.place] = why
+            self._told.note(f"The cell {piece.name} {why}; the rest was graded without it.")
         elif isinstance(error, Raised):
             said = f"{str(error.kind)[:60]}: {str(error.message)[:160]}".removesuffix(": ")
-            self._told.note(f"The cell {piece.name} stops with an error ({said}).")
+            why = f"stops with an error ({CELL_FILE.sub('', said)})"
+            self._told.ended[piece.place] = why
+            self._told.note(f"The cell {piece.name} {why}.")
 
 
 class RemoteAnswer:

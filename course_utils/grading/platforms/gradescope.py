@@ -17,15 +17,19 @@ def reader(source: Source) -> Reader | None:
     if not lists:
         return None
     owners: dict[PurePosixPath, Claim | str] = {}
+    missing = "is not in submission_metadata.yml"
     for entry in lists:
-        owners |= _owners(entry)
+        listed = _owners(entry)
+        if listed is None:
+            missing = "has no owner, because submission_metadata.yml cannot be read"
+        owners |= listed or {}
 
     def claim(entry: Entry) -> Claim | str | None:
         if entry.path.name == "submission_metadata.yml":
             return "Gradescope's list of submitters"
         for parent in entry.path.parents:
             if FOLDER.fullmatch(parent.name):
-                owner = owners.get(parent, f"{parent.name} is not in submission_metadata.yml")
+                owner = owners.get(parent, f"{parent.name} {missing}")
                 if isinstance(owner, str):
                     return owner
                 return Claim(owner.people, entry.path.name, owner.attempt, submitted=owner.submitted)
@@ -34,14 +38,14 @@ def reader(source: Source) -> Reader | None:
     return claim
 
 
-def _owners(entry: Entry) -> dict[PurePosixPath, Claim | str]:
-    """Whose folder each is. A list that cannot be read leaves all folders without an owner, and says why there."""
+def _owners(entry: Entry) -> dict[PurePosixPath, Claim | str] | None:
+    """Whose folder each is; None if the list cannot be read."""
     import yaml  # comes with JupyterLab
 
     try:
         listed = yaml.safe_load(entry.read().decode("utf-8", "replace"))
     except (yaml.YAMLError, Unreadable, RecursionError, ValueError):
-        return {}
+        return None
     owners: dict[PurePosixPath, Claim | str] = {}
     for folder, about in listed.items() if isinstance(listed, dict) else ():
         if not isinstance(about, dict):
