@@ -213,6 +213,7 @@ def test_everything_global_is_left_as_found():
         np.random.seed(3)
         torch.set_grad_enabled(False)
         torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
         torch.set_num_threads(1)
         sys.setrecursionlimit(sys.getrecursionlimit() + 7)
         x.zero_()
@@ -228,6 +229,7 @@ def test_everything_global_is_left_as_found():
     assert (before[2] == np.random.get_state()[1]).all()
     assert torch.is_grad_enabled()
     assert torch.get_default_dtype() == torch.float32
+    assert torch.get_default_device() == torch.device("cpu")
     assert limits == (torch.get_num_threads(), sys.getrecursionlimit(), sys.stdout)
     assert check(reference_rnn_step).passed  # its inputs were not touched
 

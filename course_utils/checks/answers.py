@@ -78,7 +78,7 @@ class LocalAnswer:
                 run.tensors[name].requires_grad_(True)
         # Random answers must differ between two calls and yet not between two checks.
         torch.default_generator.manual_seed(seed)
-        dtype = torch.get_default_dtype()
+        defaults = _defaults()
         stage = "call"
         try:
             with torch.inference_mode(False), torch.enable_grad():
@@ -97,8 +97,7 @@ class LocalAnswer:
             raise
         except BaseException as exc:  # a student's SystemExit is theirs, not ours
             run.error = describe_error(exc, self._function, stage)
-        if torch.get_default_dtype() != dtype:
-            torch.set_default_dtype(dtype)
+        _put_back(defaults)
         now = dict(leaves(given[0] | ({} if probe is None else probe.params)))
         before = call.arguments | ({} if probe is None else call.probe.params)
         run.changed = tuple(
@@ -234,12 +233,25 @@ class _FewLines:
         return getattr(self._stream, name)
 
 
+def _defaults() -> tuple[torch.dtype, torch.device]:
+    return torch.get_default_dtype(), torch.get_default_device()
+
+
+def _put_back(defaults: tuple[torch.dtype, torch.device]) -> None:
+    """Make new tensors as before: an answer may have chosen another dtype or device for all that follow."""
+    dtype, device = defaults
+    if torch.get_default_dtype() != dtype:
+        torch.set_default_dtype(dtype)
+    if torch.get_default_device() != device:  # None and not the CPU by name, which would slow every call down
+        torch.set_default_device(None if device.type == "cpu" else device)
+
+
 @contextlib.contextmanager
 def untouched() -> Iterator[None]:
     """Put back what a student's code may leave changed: random states, dtype, threads, print, warnings."""
     states = random.getstate(), np.random.get_state(), torch.get_rng_state()
     threads, limit = torch.get_num_threads(), sys.getrecursionlimit()
-    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    grad, defaults = torch.is_grad_enabled(), _defaults()
     stdout, stderr = sys.stdout, sys.stderr
     try:
         with warnings.catch_warnings(), torch.inference_mode(False), torch.enable_grad():
@@ -256,4 +268,4 @@ def untouched() -> Iterator[None]:
             torch.set_num_threads(threads)
         sys.setrecursionlimit(limit)
         torch.set_grad_enabled(grad)
-        torch.set_default_dtype(dtype)
+        _put_back(defaults)

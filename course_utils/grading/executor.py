@@ -23,7 +23,7 @@ from course_utils.grading.model import (
     Submission,
     Unreadable,
 )
-from course_utils.grading.remote import Told
+from course_utils.grading.remote import WHOLE, Told
 from course_utils.grading.sandbox import AUTO, Sandbox
 
 SECONDS = 10.0
@@ -37,7 +37,7 @@ class Grader:
     """
 
     def __init__(self, secret: bytes, timeout: float = SECONDS, isolation: str = AUTO) -> None:
-        self.secret, self.timeout = secret, timeout
+        self.secret, self.timeout, self.whole = secret, timeout, WHOLE * timeout
         self._wanted = isolation
         self._sandbox: Sandbox | None = None
 
@@ -90,7 +90,7 @@ class Grader:
             return replace(base, state=UNREADABLE, exercises=parts, notes=(str(exc),), seconds=_since(started))
         except Exception as exc:
             return replace(base, **_failed(form, exc), seconds=_since(started))
-        told = Told(notes=list(taken.notes))
+        told = Told(notes=list(taken.notes), seconds=self.whole)
         try:
             parts = Marking(self, form, taken, told).results()
         except Exception as exc:

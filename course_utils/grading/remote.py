@@ -1,5 +1,6 @@
 """A student's notebook in a process of its own: its cells are run there, and what they define is an `Answer`."""
 
+import math
 import re
 import time
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ MAX_LOST_CELLS = 5
 MAX_LOST_CALLS = 3
 MAX_NOTES = 8
 CELL_FILE = re.compile(r"<ipython-input-[^>]*>,? ?")  # what IPython calls a cell, in the message of a SyntaxError
+WHOLE = 30  # times the time of one cell or call: for everything in one notebook
 BUDGET = 4  # times the time of one cell or call: for all cells together, and for all calls of one exercise
 
 
@@ -35,12 +37,22 @@ class Told:
     lost: places of cells that hung or ended the process; they are left out from then on.
     choices: for each cell that was run, the questions it answered.
     ended: for each cell that did not run to its end, how it ended.
+    seconds: how long all of it may take, from the first request on.
     """
+
+    seconds: float = math.inf
+    until: float | None = None
 
     lost: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     choices: dict[int, list[tuple[str, Any]]] = field(default_factory=dict)
     ended: dict[int, str] = field(default_factory=dict)
+
+    def used_up(self) -> bool:
+        """Whether the time for the whole notebook is over."""
+        if self.until is None:
+            self.until = time.monotonic() + self.seconds
+        return time.monotonic() > self.until
 
     def note(self, text: str) -> None:
         if text not in self.notes and len(self.notes) < MAX_NOTES:
@@ -96,7 +108,10 @@ class Desk:
             self._child.close()
 
     def ready(self) -> Child:
-        """A process in which the cells have run. Gone where there cannot be one."""
+        """A process in which the cells have run. Gone where there cannot be one, or where all the time is used up."""
+        if self._told.used_up():
+            self.end()
+            raise Gone(f"has used up the {self._told.seconds:g} seconds that a whole notebook may take")
         while self._child is None or not self._child.alive or self._done < self._wanted:
             if len(self._told.lost) > MAX_LOST_CELLS:
                 raise Gone("does not run: too many of its cells hang or end the process")
@@ -152,13 +167,15 @@ class RemoteAnswer:
 
     def __init__(self, desk: Desk, name: str) -> None:
         self._desk, self._name, self._seconds = desk, name, desk.seconds
-        self._until = time.monotonic() + BUDGET * 2 * desk.seconds
+        self._until: float | None = None  # set by the first call: another answer may come before
         self._lost, self._last = 0, Outcome()
 
     def call(self, call: Call) -> Outcome:
         """See `Answer.call`. An answer that keeps ending its process is not called again and again."""
         if self._lost >= MAX_LOST_CALLS:
             return self._last
+        if self._until is None:
+            self._until = time.monotonic() + BUDGET * 2 * self._desk.seconds
         left = self._until - time.monotonic()
         if left <= 0:
             spent = f"{BUDGET * 2 * self._desk.seconds:g} seconds for all calls"

@@ -1,6 +1,7 @@
 """Odd and careless submissions: what an instructor or a student reads about them is true and can be read."""
 
 import io
+import time
 import zipfile
 
 import pytest
@@ -11,6 +12,7 @@ from course_utils.grading.intake import IGNORED, OLDER, UNKNOWN, collect
 from course_utils.grading.model import Submission
 from course_utils.grading.notebook_file import MAX_BYTES
 from course_utils.grading.rebuild import take
+from course_utils.grading.remote import Told
 from grading.school import LESSON, code, raw, solved, with_source
 
 NAME = "additive_attention"
@@ -172,3 +174,28 @@ def test_archives_of_several_students_side_by_side_hold_their_folders(tmp_path):
     archive(tmp_path / "both" / "monday.zip", f"ann/{FILE}", f"bo/{FILE}")
     archive(tmp_path / "both" / "friday.zip", f"week/cy/{FILE}", f"week/dee/{FILE}")
     assert owners(collect([tmp_path / "both"])) == {"ann", "bo", "cy", "dee"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['    torch.set_default_device("meta")', "    raise KeyboardInterrupt"],
+    ids=["another default device", "an interrupt of its own"],
+)
+def test_a_call_that_disturbs_the_check_is_an_error_of_the_answer(grader, line):
+    said = reason(grader, f"def {NAME}(query, keys, W_q, W_k, v, mask=None):\n{line}\n    return query, keys")
+    assert "ended the Python process" not in said and "exit status" not in said
+
+
+def test_a_whole_notebook_has_a_limited_time():
+    """Every call is within its own limit, and together they would take minutes."""
+    slow = f"import time\ndef {NAME}(query, keys, W_q, W_k, v, mask=None):\n    time.sleep(1.5)\n    return query, keys"
+    told = Told(seconds=0.05)
+    assert not told.used_up()
+    time.sleep(0.06)
+    assert told.used_up()
+    book = with_source(solved(), NAME, slow)
+    with Grader(b"a secret", 2.0) as quick:
+        quick.whole = 1.0
+        result = quick.grade(Submission("ann", LESSON, raw(book), FILE))
+    assert result.state == "graded"
+    assert any("seconds that a whole notebook may take" in part.reason for part in result.exercises)
