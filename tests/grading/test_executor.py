@@ -169,6 +169,7 @@ def test_a_worker_that_dies_costs_one_submission(monkeypatch, tmp_path):
 @pytest.mark.notebook
 @pytest.mark.parametrize("notebook", ["02_attention"])
 def test_agrees_with_nbgrader(grader, notebook, tmp_path, monkeypatch):
+    """Cell by cell, with the same secret on both sides."""
     import nbformat
 
     monkeypatch.setenv("COURSE_SMOKE", "1")
@@ -176,6 +177,16 @@ def test_agrees_with_nbgrader(grader, notebook, tmp_path, monkeypatch):
     handed_out, right = (
         nbformat.read(root / p / f"{notebook}.ipynb", as_version=4) for p in ("notebooks", "solutions")
     )
+    for cell in handed_out.cells:  # the instructor's own check cells, with the same hidden inputs
+        name = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        if name.startswith("check_"):
+            answer = f"LocalAnswer({name.removeprefix('check_')})"
+            cell.source = (
+                "from course_utils.checks import EXERCISES\n"
+                "from course_utils.checks.answers import LocalAnswer\n"
+                "from course_utils.grading.judge import judge\n"
+                f"judge(EXERCISES[{name.removeprefix('check_')!r}], {answer}, {answer}, {SECRET!r}).points"
+            )
     for cell in right.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id")
         if name == "decode_step":
