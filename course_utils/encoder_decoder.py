@@ -151,9 +151,10 @@ class TransformerTranslator(nn.Module):
     def encode(self, batch: Batch) -> Memory:
         """The state of every source word, and the mask of the real ones."""
         mask = batch.source_mask[:, None, None, :]
+        full = mask.expand(-1, 1, batch.source.shape[1], -1)  # not every block broadcasts masks
         for layer in self.encoder.modules():
             if isinstance(layer, WithMask):
-                layer.mask = mask.expand(-1, 1, batch.source.shape[1], -1)  # not every block broadcasts masks
+                layer.mask = full
         x = self.encoder(self._embed(self.source_emb, batch.source))
         return self.encoder_norm(x), mask
 

@@ -137,8 +137,12 @@ def judge(question: str, choice: Any) -> Answer:
 def question_points(lesson: str | int) -> QuestionPoints:
     """The points of all questions of a lesson, from the answers given since the notebook's kernel started."""
     lesson = f"{int(lesson):02d}" if str(lesson).isdigit() else str(lesson)
-    asked = sorted((q for q in load() if q.split(".")[0] == lesson), key=_order)
-    return QuestionPoints(lesson, [_given.get(q) or Answer(q, "Not answered yet.") for q in asked])
+    return QuestionPoints(lesson, [_given.get(q) or Answer(q, "Not answered yet.") for q in asked(lesson)])
+
+
+def asked(lesson: str) -> list[str]:
+    """The questions of a lesson ("02"), in its order."""
+    return sorted((q for q in load() if q.split(".")[0] == lesson), key=_order)
 
 
 def last_points(question: str) -> int | None:

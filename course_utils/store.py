@@ -36,17 +36,24 @@ def read_json(path: Path, *, say: bool = True) -> dict[str, Any] | None:
     return None
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> bool:
-    """Write a file in one move: a crash leaves the old one or the new one. False if it cannot be written."""
-    text = json.dumps(data, ensure_ascii=False, indent=1)
-    temporary = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file in one move: a crash leaves the old one or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError:
         with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> bool:
+    """Write a file in one move, see `write_atomically`. False if it cannot be written."""
+    try:
+        write_atomically(path, json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8"))
+    except OSError as error:
         why = error.strerror or error
         say_once(f"Nothing is remembered: {path.parent} is not writable ({why}). All else works.")
         return False

@@ -4,6 +4,8 @@ import copy
 import json
 from pathlib import Path
 
+from course_utils.store import write_atomically
+
 from .lesson import Lesson
 
 QUESTIONS = "course_utils/checks/questions.json"
@@ -14,10 +16,7 @@ def write_if_changed(path: Path, text: str) -> bool:
     data = text.encode("utf-8")
     if path.exists() and path.read_bytes() == data:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+    write_atomically(path, data)
     return True
 
 

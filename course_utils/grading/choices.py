@@ -42,8 +42,7 @@ def written_choices(source: str) -> list[Choice] | None:
 def judge(lesson: str, choices: list[Choice]) -> list[questions.Answer]:
     """What each question of a lesson ("02") got; of several answers to one the last counts, as in the notebook."""
     last = {question.strip(): _plain(choice) for question, choice in choices}
-    asked = sorted((q for q in questions.load() if q.split(".")[0] == lesson), key=questions._order)
-    return [questions.judge(q, last.get(q)) for q in asked]
+    return [questions.judge(q, last.get(q)) for q in questions.asked(lesson)]
 
 
 def _plain(choice: Any) -> Any:

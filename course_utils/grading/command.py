@@ -12,14 +12,22 @@ from pathlib import Path
 from course_utils.folders import CourseError
 from course_utils.grading.exports import EXPORTS
 from course_utils.grading.intake import UNKNOWN, Collected, collect
-from course_utils.grading.model import NEEDS_REVIEW, NOT_SUBMITTED, STATES, UNREADABLE, Result, Submission, Unreadable
+from course_utils.grading.model import (
+    NEEDS_REVIEW,
+    NOT_SUBMITTED,
+    SECONDS,
+    STATES,
+    UNREADABLE,
+    Result,
+    Submission,
+    Unreadable,
+)
 from course_utils.grading.progress import Progress
 from course_utils.grading.records import Records, did_run, waiting_answers, whole
 from course_utils.grading.results import Store
 from course_utils.grading.roster import Roster, read_roster
 from course_utils.grading.settings import Settings, read_settings
 
-TIMEOUT = 10.0
 FAILED, STOPPED = 3, 130
 
 EPILOG = (
@@ -38,7 +46,7 @@ def add_grade(command: argparse.ArgumentParser) -> None:
     command.add_argument("--roster", type=Path, metavar="CSV", help="the class; its columns are in docs/instructors.md")
     command.add_argument("--settings", type=Path, metavar="FILE", help="weights, deadlines, late policy (TOML)")
     command.add_argument("--jobs", type=int, metavar="N", help="submissions at a time (the number of processors)")
-    command.add_argument("--timeout", type=float, default=TIMEOUT, metavar="S", help="seconds for one call (10)")
+    command.add_argument("--timeout", type=float, default=SECONDS, metavar="S", help="seconds for one call (10)")
     command.add_argument("--secret", type=Path, metavar="FILE", help="seed of the hidden cases (DIR/secret.key)")
     command.add_argument(
         "--gradebook", metavar="URL", help="fill an nbgrader gradebook: sqlite:///… or postgresql+psycopg://…"

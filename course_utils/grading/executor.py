@@ -17,6 +17,7 @@ from course_utils.grading.marking import Marking, fault
 from course_utils.grading.model import (
     GRADED,
     NEEDS_REVIEW,
+    SECONDS,
     UNREADABLE,
     ExerciseResult,
     Result,
@@ -25,8 +26,6 @@ from course_utils.grading.model import (
 )
 from course_utils.grading.remote import WHOLE, Told
 from course_utils.grading.sandbox import AUTO, Sandbox
-
-SECONDS = 10.0
 
 
 class Grader:
@@ -86,7 +85,7 @@ class Grader:
         try:
             taken = rebuild.take(submission.raw, submission.notebook)
         except Unreadable as exc:
-            parts = tuple(ExerciseResult(g.name, None, g.max_points, UNREADABLE, str(exc)) for g in form.graded)
+            parts = form.without_points(UNREADABLE, str(exc))
             return replace(base, state=UNREADABLE, exercises=parts, notes=(str(exc),), seconds=_since(started))
         except Exception as exc:
             return replace(base, **_failed(form, exc), seconds=_since(started))
@@ -132,8 +131,7 @@ def _since(started: float) -> float:
 def _failed(form: Lesson, exc: Exception) -> dict[str, Any]:
     """The fields of a result where the grader itself failed: no number, somebody has to look."""
     reason = fault(exc)
-    parts = tuple(ExerciseResult(g.name, None, g.max_points, NEEDS_REVIEW, reason) for g in form.graded)
-    return {"state": NEEDS_REVIEW, "exercises": parts, "notes": (reason,)}
+    return {"state": NEEDS_REVIEW, "exercises": form.without_points(NEEDS_REVIEW, reason), "notes": (reason,)}
 
 
 def _failed_here(part: ExerciseResult) -> bool:

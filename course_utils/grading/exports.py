@@ -16,8 +16,8 @@ from course_utils.folders import CourseError
 from course_utils.grading.lesson import QUESTIONS, WRITTEN, lesson
 from course_utils.grading.names import folder_name, lesson_in
 from course_utils.grading.records import Records, Total
-from course_utils.grading.results import write_atomically
 from course_utils.grading.tables import number, write_csv
+from course_utils.store import write_atomically
 
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS_POSSIBLE = "Points Possible"

@@ -9,7 +9,7 @@ from course_utils.grading.model import GRADED, ExerciseResult, Result
 from course_utils.grading.names import folder_name
 from course_utils.grading.page import esc, folded, inline, page, points, table
 from course_utils.grading.records import Records, Total
-from course_utils.grading.results import write_atomically
+from course_utils.store import write_atomically
 
 MAX_BYTES = 1_000_000
 FINDINGS = 8  # of one exercise

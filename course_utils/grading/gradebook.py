@@ -20,7 +20,8 @@ from course_utils.grading.lesson import WRITTEN, Lesson, lesson, source_of
 from course_utils.grading.model import Result
 from course_utils.grading.names import folder_name
 from course_utils.grading.records import Mark, Records
-from course_utils.grading.results import Stored, write_atomically
+from course_utils.grading.results import Stored
+from course_utils.store import write_atomically
 
 EPOCH = datetime(2000, 1, 1)  # nbgrader keeps times without a zone
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.folders import CourseError, course_root, shipped_notebooks
+from course_utils.grading.model import ExerciseResult
 
 EXERCISE, QUESTIONS, WRITTEN = "exercise", "questions", "written"
 
@@ -72,6 +73,10 @@ class Lesson:
     def graded(self) -> tuple[Graded, ...]:
         """What gets points, in the order of the notebook."""
         return tuple(_graded(cell) for cell in self.cells if cell.grade)
+
+    def without_points(self, state: str, reason: str) -> tuple[ExerciseResult, ...]:
+        """Every graded part in the same state, for the same reason, without a number."""
+        return tuple(ExerciseResult(part.name, None, part.max_points, state, reason) for part in self.graded)
 
     @property
     def max_points(self) -> float:

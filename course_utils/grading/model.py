@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 GRADED, NEEDS_REVIEW, UNREADABLE, NOT_SUBMITTED = "graded", "needs review", "unreadable", "not submitted"
+SECONDS = 10.0  # that a cell, or a call of an answer, may take unless the instructor says otherwise
 STATES = (GRADED, NEEDS_REVIEW, UNREADABLE, NOT_SUBMITTED)
 
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from course_utils.folders import CourseError
-from course_utils.grading.model import NEEDS_REVIEW, ExerciseResult, Result, Submission
+from course_utils.grading.model import NEEDS_REVIEW, SECONDS, Result, Submission
 
 LOST = "The grader's own process ended over this submission. Somebody has to look at it."
 
@@ -23,7 +23,7 @@ def grade_all(
     jobs: int | None = None,
     *,
     secret: bytes,
-    timeout: float = 10.0,
+    timeout: float = SECONDS,
     isolation: str = "auto",
 ) -> Iterator[Result]:
     """The results, each as soon as it is there, in no particular order.
@@ -123,13 +123,12 @@ def _lost(submission: Submission, options: tuple[Any, ...]) -> Result:
     from course_utils.grading.executor import digest_of
     from course_utils.grading.lesson import lesson
 
-    parts = (ExerciseResult(g.name, None, g.max_points, NEEDS_REVIEW, LOST) for g in lesson(submission.notebook).graded)
     return Result(
         submission.student,
         submission.notebook,
         digest_of(submission, options[0]),
         NEEDS_REVIEW,
-        tuple(parts),
+        lesson(submission.notebook).without_points(NEEDS_REVIEW, LOST),
         (LOST,),
         late=submission.late,
         submitted=submission.submitted,

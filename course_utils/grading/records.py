@@ -146,7 +146,7 @@ def missing_result(student: str, notebook: str) -> Result:
 
 def whole(student: str, notebook: str, state: str, reason: str, **more: object) -> Result:
     """A result in which every part is in the same state, for the same reason, without a number."""
-    parts = tuple(ExerciseResult(g.name, None, g.max_points, state, reason) for g in lesson(notebook).graded)
+    parts = lesson(notebook).without_points(state, reason)
     return Result(student, notebook, more.pop("digest", ""), state, parts, **more)
 
 

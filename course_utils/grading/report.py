@@ -12,7 +12,7 @@ from course_utils.grading.page import esc, folded, page, table
 from course_utils.grading.records import Records, did_run
 from course_utils.grading.report_class import distribution, misconceptions, questions
 from course_utils.grading.report_people import alike_section, human_eye, notes_section, students_section
-from course_utils.grading.results import write_atomically
+from course_utils.store import write_atomically
 
 LINES = 400  # entries of one kind that are listed
 

@@ -5,7 +5,6 @@ the digest of its submission is the same; grading one student touches nobody els
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from course_utils.grading.model import NEEDS_REVIEW, Result, Submission
 from course_utils.grading.names import folder_name
 from course_utils.grading.platforms import Person
 from course_utils.grading.roster import merged
+from course_utils.store import write_atomically
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,6 @@ def failed(result: Result) -> bool:
     return result.state == NEEDS_REVIEW and any(
         part.state == NEEDS_REVIEW and part.points is None and part.exercise not in written for part in result.exercises
     )
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it is never seen half written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)
 
 
 def _load(path: Path) -> Stored | None:

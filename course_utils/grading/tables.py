@@ -11,7 +11,7 @@ from course_utils.folders import CourseError
 from course_utils.grading.lesson import find, lesson
 from course_utils.grading.model import Result
 from course_utils.grading.records import Mark, Records, waiting_answers
-from course_utils.grading.results import write_atomically
+from course_utils.store import write_atomically
 
 GRADES = ("student", "notebook", "exercise", "points", "max_points", "state", "reason")
 TO_MARK = ("student", "notebook", "exercise", "points", "max_points", "comment", "answer")

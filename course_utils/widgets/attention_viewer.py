@@ -10,10 +10,10 @@ from course_utils.plots import Figure, Table, format_value, table
 from course_utils.plots.values import to_array
 
 from .base import CourseWidget
+from .layered import check_hidden, check_weights
 from .packing import index, numbers, pack, spread, truths, unpack, words_of
 from .twin import Panel, matrices
 
-SLACK = 1e-3  # rows of float32 or float16 weights do not sum to one exactly
 MANY = 32  # keys; among more each weight is small, and the colour shows its square root, as in the module
 
 
@@ -59,14 +59,9 @@ class AttentionViewer(CourseWidget):
         array = to_array(f"{where}: weights", weights)
         array = array[None] if array.ndim == 2 else array
         array = numbers(where, "weights", array, ("heads", "Tq", "Tk"), (None, n, m))
-        _are_weights(where, array)
+        check_weights(where, array)
         visible = np.ones((n, m), bool) if mask is None else truths(where, "mask", mask, ("Tq", "Tk"), (n, m))
-        if (leak := np.where(visible, 0.0, array)).any():
-            h, i, j = np.unravel_index(leak.argmax(), leak.shape)
-            raise ValueError(
-                f"{where}: mask hides query {i}, key {j}, but head {h} has a weight of {leak.max():.3g} there; "
-                "give the mask that the weights were computed with, True = may attend"
-            )
+        check_hidden(where, array, visible)
         self._heads = len(array)
         if (query is None) != (key is None):
             query, key = query or 0, key or 0
@@ -145,19 +140,3 @@ class AttentionViewer(CourseWidget):
             for i, word in enumerate(self.query_words)
         ]
         return table(rows, ("head", "query", *(f"key {word}" for word in self.key_words)), caption=self.title, digits=4)
-
-
-def _are_weights(where: str, array: np.ndarray) -> None:
-    """Raise ValueError unless every row can be what a softmax gave: from 0 to 1, with a sum of at most 1."""
-    low, high, sums = array.min(), array.max(), array.sum(axis=-1)
-    if low < -SLACK or high > 1 + SLACK:
-        raise ValueError(
-            f"{where}: weights run from {low:.3g} to {high:.3g}; weights lie between 0 and 1. "
-            "If these are scores, apply the softmax over the keys first"
-        )
-    if sums.max() > 1 + 10 * SLACK:
-        h, i = np.unravel_index(sums.argmax(), sums.shape)
-        raise ValueError(
-            f"{where}: the weights of head {h}, query {i} sum to {sums.max():.3g}; the sum over the keys (last axis) "
-            "is 1. Was the softmax over another axis, or dropout still on? Call model.eval() before"
-        )

@@ -12,7 +12,7 @@ from course_utils.plots.style import MUTED, VERMILLION, course_style
 from course_utils.plots.values import to_array
 
 from .base import CourseWidget
-from .layered import layered_weights
+from .layered import check_hidden, layered_weights
 from .packing import index, numbers, pack, pack_exact, spread, truths, unpack, words_of
 
 MANY = 32  # keys; among more each weight is small, and the colour shows its square root, as in the module
@@ -68,12 +68,7 @@ class HeadsGrid(CourseWidget):
         array = layered_weights(where, weights, ("layers", "heads", "Tq", "Tk"), (None, None, n, m))
         layers, heads = array.shape[:2]
         visible = np.ones((n, m), bool) if mask is None else truths(where, "mask", mask, ("Tq", "Tk"), (n, m))
-        if (leak := np.where(visible, 0.0, array)).any():
-            layer, head, i, j = (int(x) for x in np.unravel_index(leak.argmax(), leak.shape))
-            raise ValueError(
-                f"{where}: mask hides query {i}, key {j}, but head {head} of layer {layer} has a weight of "
-                f"{leak.max():.3g} there; give the mask that the weights were computed with, True = may attend"
-            )
+        check_hidden(where, array, visible)
         losses = _losses(where, losses, loss, layers, heads)
         if order == "loss" and not losses.size:
             raise ValueError(f'{where}: order is "loss", but no losses were given; choose "place" or "spread"')

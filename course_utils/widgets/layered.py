@@ -37,6 +37,12 @@ def layered_weights(where: str, values: Any, axes: Sequence[str], shape: Sequenc
             f"{where}: weights holds {array.size:,} numbers, and at most {MOST:,} can be shown; "
             "take fewer layers or heads, or a shorter sequence"
         )
+    check_weights(where, array)
+    return array
+
+
+def check_weights(where: str, array: np.ndarray) -> None:
+    """Raise ValueError unless every row of (…, heads, Tq, Tk) can be what a softmax gave: 0 to 1, sum at most 1."""
     low, high, sums = array.min(), array.max(), array.sum(axis=-1)
     if low < -SLACK or high > 1 + SLACK:
         raise ValueError(
@@ -44,9 +50,20 @@ def layered_weights(where: str, values: Any, axes: Sequence[str], shape: Sequenc
             "If these are scores, apply the softmax over the keys first"
         )
     if sums.max() > 1 + 10 * SLACK:
-        layer, head, i = (int(x) for x in np.unravel_index(sums.argmax(), sums.shape))
+        *layer, head, i = (int(x) for x in np.unravel_index(sums.argmax(), sums.shape))
+        row = f"layer {layer[0]}, head {head}, query {i}" if layer else f"head {head}, query {i}"
         raise ValueError(
-            f"{where}: the weights of layer {layer}, head {head}, query {i} sum to {sums.max():.3g}; the sum over the "
-            "keys (last axis) is 1. Was the softmax over another axis, or dropout still on? Call model.eval() before"
+            f"{where}: the weights of {row} sum to {sums.max():.3g}; the sum over the keys (last axis) is 1. "
+            "Was the softmax over another axis, or dropout still on? Call model.eval() before"
         )
-    return array
+
+
+def check_hidden(where: str, array: np.ndarray, visible: np.ndarray) -> None:
+    """Raise ValueError where a mask (Tq, Tk) hides what weights (…, heads, Tq, Tk) read."""
+    if (leak := np.where(visible, 0.0, array)).any():
+        *layer, head, i, j = (int(x) for x in np.unravel_index(leak.argmax(), leak.shape))
+        whose = f"head {head} of layer {layer[0]}" if layer else f"head {head}"
+        raise ValueError(
+            f"{where}: mask hides query {i}, key {j}, but {whose} has a weight of {leak.max():.3g} there; "
+            "give the mask that the weights were computed with, True = may attend"
+        )
